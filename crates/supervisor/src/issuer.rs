@@ -5,6 +5,7 @@ use std::future::pending;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::chown;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kettle_acme::protocol::{End, Kind, Level, Order, Report};
@@ -18,6 +19,7 @@ use kettle_tls::Challenges;
 use tokio::sync::oneshot;
 use tokio::time::sleep_until;
 
+use crate::acme_counters::AcmeCounters;
 use crate::prepare;
 use crate::reload::Loader;
 use crate::sandbox::files_of_issuer;
@@ -102,6 +104,7 @@ pub(crate) fn is_same(one: &Config, other: &Config) -> bool {
 pub(crate) struct Issuer {
     end: Option<End>,
     challenges: Challenges,
+    counters: Arc<AcmeCounters>,
     /// True if it is at work.
     is_up: bool,
     /// When files are to be read again, because certificates are there.
@@ -117,10 +120,26 @@ impl Issuer {
     ///
     /// # Errors
     /// If the runtime cannot watch the socket.
-    pub(crate) fn new(socket: Option<OwnedFd>, challenges: Challenges) -> io::Result<Self> {
+    pub(crate) fn new(
+        socket: Option<OwnedFd>,
+        challenges: Challenges,
+        counters: Arc<AcmeCounters>,
+    ) -> io::Result<Self> {
         let (is_up, waiting) = (false, HashMap::new());
         let end = socket.map(End::new).transpose()?;
-        Ok(Self { end, challenges, is_up, renewal: None, renewed: None, waiting, number: 0 })
+        if end.is_some() {
+            counters.begin(&challenges);
+        }
+        Ok(Self {
+            end,
+            challenges,
+            counters,
+            is_up,
+            renewal: None,
+            renewed: None,
+            waiting,
+            number: 0,
+        })
     }
 
     /// Does what it asks for, until certificates are to be read again. Dropping this loses nothing.
@@ -159,6 +178,7 @@ impl Issuer {
             Report::Begun { leads } => {
                 self.challenges.withdraw_all();
                 self.is_up = true;
+                self.counters.set_up(true);
                 if !leads {
                     tracing::info!("another server fetches certificates into this state folder");
                 }
@@ -184,7 +204,9 @@ impl Issuer {
                 let soonest = self.renewed.map_or(now, |renewed| now.max(renewed + RENEWALS_APART));
                 self.renewal.get_or_insert(soonest);
             }
-            Report::Attempt { .. } => {}
+            Report::Attempt { authority, is_issued, .. } => {
+                self.counters.attempt(authority, is_issued);
+            }
             Report::Log { level, text } => match level {
                 Level::Info => tracing::info!("{text}"),
                 Level::Warn => tracing::warn!("{text}"),
@@ -203,6 +225,7 @@ impl Issuer {
         self.challenges.withdraw_all();
         self.waiting.clear();
         self.is_up = false;
+        self.counters.set_up(false);
     }
 
     /// Has it read the configuration again.
@@ -210,7 +233,6 @@ impl Issuer {
         self.tell(&Order::ReadAgain);
     }
 
-    #[expect(dead_code, reason = "`kettle ctl acme` asks by it")]
     /// Asks it something. None comes back if it ends before it has answered.
     pub(crate) fn ask(&mut self, order: impl FnOnce(u64) -> Order) -> oneshot::Receiver<Report> {
         let (asker, answer) = oneshot::channel();

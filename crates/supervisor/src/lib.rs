@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
+use acme_counters::AcmeCounters;
 use kettle_config::{Config, Diagnostic, ListenAddress};
 use kettle_kernel::probe::Capabilities;
 use kettle_kernel::process;
@@ -28,6 +29,7 @@ use kettle_server::spool::Spool;
 use kettle_server::tx_path::switch::TxPathSwitch;
 
 mod accept;
+mod acme_counters;
 pub mod admin;
 mod bind;
 mod endpoint;
@@ -83,6 +85,7 @@ pub struct Supervisor {
     terminal: Option<BorrowedFd<'static>>,
     /// Our end of the issuer's pair.
     issuer: Option<OwnedFd>,
+    acme: Arc<AcmeCounters>,
     started: Instant,
 }
 
@@ -163,7 +166,8 @@ impl Supervisor {
         drop_privileges(&config)?;
         protect_memory(&config);
         let spool = open_spool(&config, &resources);
-        metrics.set_process_source(Arc::clone(&spool) as _);
+        let acme = Arc::<AcmeCounters>::default();
+        metrics.set_process_source(Arc::new((Arc::clone(&spool), Arc::clone(&acme))));
         // Nothing but what serving and reloading take is left to do, and no thread is there yet that would go on unconfined.
         let sandbox = Sandbox::enter(&config).map_err(StartError::Diagnostics)?;
         for obstacle in sandbox.obstacles() {
@@ -198,6 +202,7 @@ impl Supervisor {
             metrics_listener,
             terminal,
             issuer,
+            acme,
             started,
         })
     }

@@ -31,10 +31,12 @@ use kettle_server::setup::Shutdown;
 use kettle_server::tunnel::BackendWatch;
 use kettle_server::tx_path::switch::TxPathOverride;
 
+mod acme;
 mod reloads;
 mod signals;
 mod status;
 
+use acme::AcmeQuestions;
 use reloads::{Asker, Reloads};
 pub(crate) use signals::terminal_in_front;
 use signals::{Event, Signals};
@@ -55,7 +57,7 @@ pub(super) async fn run(
     looking.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (files, mut changed) = FileWatch::new();
     let challenges = supervisor.live.loaded().served.challenges.clone().unwrap_or_default();
-    let issuer = Issuer::new(supervisor.issuer.take(), challenges)?;
+    let issuer = Issuer::new(supervisor.issuer.take(), challenges, Arc::clone(&supervisor.acme))?;
     let mut main_loop = MainLoop::new(supervisor, files, issuer);
     let mut watching = BackendWatch::default();
     main_loop.watch_backends(&mut watching);
@@ -83,6 +85,9 @@ pub(super) async fn run(
                 }
             }
             () = watching.watch() => {}
+            Some(answered) = main_loop.questions.next() => {
+                main_loop.questions.take(answered, &mut main_loop.issuer);
+            }
             () = main_loop.issuer.next_renewal() => main_loop.reloads.ask_for_files(),
             never = &mut keeper_watch => match never {},
             ended = main_loop.supervisor.workers.next_end() => {
@@ -119,6 +124,7 @@ struct MainLoop {
     stop_replies: Vec<oneshot::Sender<Reply>>,
     reloads: Reloads,
     issuer: Issuer,
+    questions: AcmeQuestions,
     files: FileWatch,
     /// Why changed files were not taken, which is said once.
     files_refused: Vec<Diagnostic>,
@@ -153,6 +159,7 @@ impl MainLoop {
             stop_replies: Vec::new(),
             reloads: Reloads::default(),
             issuer,
+            questions: AcmeQuestions::default(),
             files,
             files_refused: Vec::new(),
             purges: Purges::default(),
@@ -203,6 +210,10 @@ impl MainLoop {
             }
             Request::Drain { backend, server, is_draining } => {
                 self.drain_server(&backend, &server, is_draining)
+            }
+            Request::Acme { request } => {
+                let config = &self.supervisor.live.loaded().served.config;
+                return self.questions.begin(request, (config, &mut self.issuer), reply);
             }
             Request::Stop => {
                 self.stop_replies.push(reply);

@@ -324,10 +324,11 @@ fn load(
     (parts, diagnostics)
 }
 
-/// What authorities are answered, where certificates are fetched. Those in force go on: an order may be under way.
+/// What authorities are answered, where certificates are fetched. It is one and the same for as long as this process lives: an order may
+/// be under way.
 fn challenges(config: &Config, in_force: Option<&LoadedConfig>) -> Option<Challenges> {
     let in_force = in_force.and_then(|loaded| loaded.served.challenges.clone());
-    (!config.acme.is_empty()).then(|| in_force.unwrap_or_default())
+    in_force.or_else(|| (!config.acme.is_empty()).then(Challenges::default))
 }
 
 /// Sessions and tickets of nobody yet, for a configuration that is only looked at.

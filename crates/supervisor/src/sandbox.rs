@@ -230,6 +230,12 @@ fn files_of(config: &Config, needs: &[Need<'_>], paths: &mut RealPaths) -> Files
     files
 }
 
+/// What a reload may want to write to, whatever the first configuration said: each in a folder of its own, since the accounts of
+/// authorities lie beside them.
+fn written_by_reloads(config: &Config) -> [PathBuf; 2] {
+    [config.server.generated_certificates(), config.server.stored_bodies()]
+}
+
 /// What the issuer of a server opens: what looking up names takes, and the state of certificates.
 pub(crate) fn files_of_issuer(config: &Config) -> Files {
     let mut read: Vec<PathBuf> = OF_RESOLVER.iter().map(PathBuf::from).collect();
@@ -237,12 +243,6 @@ pub(crate) fn files_of_issuer(config: &Config) -> Files {
     let mut write = kettle_acme::state::all_folders(&config.server.state_directory);
     write.push(PathBuf::from("/dev/null"));
     Files { read, write, connect: true, ..Files::default() }
-}
-
-/// What a reload may want to write to, whatever the first configuration said: each in a folder of its own, since the accounts of
-/// authorities lie beside them.
-fn written_by_reloads(config: &Config) -> [PathBuf; 2] {
-    [config.server.generated_certificates(), config.server.stored_bodies()]
 }
 
 /// The folder of a log, in which rotation makes another, and of what it is a link to; only the file itself where that would
