@@ -79,6 +79,12 @@ impl PebbleSetup {
         self.http
     }
 
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.listen
+    }
+
     /// The URL of its directory.
     #[must_use]
     pub fn directory(&self) -> String {

@@ -30,6 +30,15 @@ pub enum Ending {
     Broken,
 }
 
+/// Which of the second processes it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// The one of the start.
+    First,
+    /// One that takes the place of another.
+    Later,
+}
+
 /// How a warden is called and what it says.
 #[derive(Clone, Copy, Debug)]
 pub struct Names {
@@ -41,12 +50,12 @@ pub struct Names {
     pub farewell: &'static [u8],
 }
 
-/// Forks a warden, and has it fork the process that does `work`, over and over. Both are connected with this process by the socket
+/// Forks a warden, and has it fork the process that does `work`, over and over: what one of them changes in its memory the next one does not know. Both are connected with this process by the socket
 /// that is given back. In the warden itself this never returns.
 ///
 /// # Errors
 /// If this process has more than one thread, or the kernel refuses.
-pub fn start(names: Names, work: impl FnMut(OwnedFd) -> Ending) -> io::Result<OwnedFd> {
+pub fn start(names: Names, work: impl Fn(OwnedFd, Turn) -> Ending) -> io::Result<OwnedFd> {
     process::forget_children()?;
     let (ours, its) =
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
@@ -83,14 +92,15 @@ fn settle(its: BorrowedFd<'_>, names: Names) -> io::Result<()> {
     Ok(())
 }
 
-fn watch_over(its: &OwnedFd, names: Names, mut work: impl FnMut(OwnedFd) -> Ending) {
+fn watch_over(its: &OwnedFd, names: Names, work: impl Fn(OwnedFd, Turn) -> Ending) {
+    let mut turn = Turn::First;
     loop {
         let begun = Instant::now();
         let ending = match process::fork() {
             Ok(Fork::Child) => {
                 let done = catch_unwind(AssertUnwindSafe(|| {
                     let _ = rustix::thread::set_name(names.ward);
-                    its.try_clone().map_or(Ending::Broken, &mut work)
+                    its.try_clone().map_or(Ending::Broken, |its| work(its, turn))
                 }));
                 process::exit_at_once(match done {
                     Ok(Ending::Again) => AGAIN,
@@ -103,6 +113,7 @@ fn watch_over(its: &OwnedFd, names: Names, mut work: impl FnMut(OwnedFd) -> Endi
             },
             Err(_) => Ending::Broken,
         };
+        turn = Turn::Later;
         let _ = send(its, names.farewell, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
         let pause = match ending {
             Ending::Again => AGAIN_PAUSE,

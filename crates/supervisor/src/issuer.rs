@@ -12,9 +12,9 @@ use kettle_acme::protocol::{End, Kind, Level, Order, Report};
 use kettle_acme::wishes::Wishes;
 use kettle_acme::{Ended, state};
 use kettle_config::{Config, Sandboxing};
-use kettle_kernel::keeper::{self, is_written_by_root};
+use kettle_kernel::keeper;
 use kettle_kernel::process::{self, Account};
-use kettle_kernel::warden::{self, Ending, Names};
+use kettle_kernel::warden::{self, Ending, Names, Turn};
 use kettle_tls::Challenges;
 use tokio::sync::oneshot;
 use tokio::time::sleep_until;
@@ -38,14 +38,12 @@ pub(crate) fn start(config: &Config, loader: Option<&Loader>) -> Option<OwnedFd>
         );
         return None;
     }
-    let (mut first, loader) = (Some(config.clone()), loader.cloned());
-    let known = config.clone();
-    let work = move |socket: OwnedFd| {
+    let work = |socket: OwnedFd, turn: Turn| {
         // What the server logs to may be a socket, whose number is another's here. What is to be said is told to the server.
         let _quiet = tracing::subscriber::set_default(tracing::subscriber::NoSubscriber::default());
-        let read = || read_again(loader.as_ref()).unwrap_or_else(|| known.clone());
-        let config = first.take().unwrap_or_else(read);
-        match issue(socket, &config, account.as_ref()) {
+        // What cannot be read now was refused by the server as well, or will be mended.
+        let read = if turn == Turn::First { None } else { read_again(loader) };
+        match issue(socket, read.as_ref().unwrap_or(config), account.as_ref()) {
             Ok(Ended::ReadAgain) => Ending::Again,
             Ok(Ended::ServerGone) | Err(_) => Ending::Broken,
         }
@@ -82,11 +80,11 @@ fn issue(socket: OwnedFd, config: &Config, account: Option<&Account>) -> io::Res
 fn make_folders(config: &Config, account: Option<&Account>) -> io::Result<()> {
     let state = &config.server.state_directory;
     let (root, _) = state::folders(state);
-    for folder in [root].into_iter().chain(state::all_folders(state)) {
+    for folder in [state.clone(), root].into_iter().chain(state::all_folders(state)) {
+        let is_there = folder.exists();
         state::make_folder(&folder)?;
-        if let Some(account) = account
-            && is_written_by_root(&folder)
-        {
+        // What is there already is somebody's decision.
+        if let Some(account) = account.filter(|_| !is_there) {
             chown(&folder, Some(account.uid()), Some(account.gid()))?;
         }
     }

@@ -154,11 +154,11 @@ pub(super) fn issued(name: &str, authority: &str, obtained: &Obtained, next: Sys
 
 /// A lifetime in the unit that fits.
 fn length(lifetime: Duration) -> String {
-    match lifetime.as_secs() {
-        seconds @ 0..=7_199 => format!("{seconds} s"),
-        seconds @ 7_200..=172_799 => format!("{} hours", seconds / 3_600),
-        // The last second is part of it.
-        seconds => format!("{} days", (seconds + 1) / 86_400),
+    // The last second is part of it.
+    match lifetime.as_secs() + 1 {
+        seconds @ 0..7_200 => format!("{seconds} s"),
+        seconds @ 7_200..172_800 => format!("{} hours", seconds / 3_600),
+        seconds => format!("{} days", seconds / 86_400),
     }
 }
 
