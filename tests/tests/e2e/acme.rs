@@ -1,6 +1,7 @@
 //! Certificates that kettle fetches itself, from pebble.
 
 mod failures;
+mod ways;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

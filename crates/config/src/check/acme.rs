@@ -83,7 +83,7 @@ impl<'c> Check<'c> {
                 self.authorities.check(name, reader);
             }
         }
-        check_hook(trail, how, reader);
+        check_programs(trail, how, reader);
         self.check_answerable(trail, how, reader);
         self.check_folder(wanted, reader);
         if let Some(beyond) = wanted.names.get(NAMES_MAX) {
@@ -95,7 +95,7 @@ impl<'c> Check<'c> {
         }
         let public = wanted.authorities(self.config).into_iter().find(|it| it.is_public());
         for name in wanted.names.iter().filter(|name| name.at.is_written()) {
-            check_name(name, how, public, trail.starts_with("site"), reader);
+            check_name(name, public, trail.starts_with("site"), reader);
         }
     }
 
@@ -144,40 +144,26 @@ pub(crate) fn answers_in_http(listener: &Listener) -> bool {
     matches!(listener.kind, ListenerKind::Http(_) | ListenerKind::Redirect(_))
 }
 
-fn check_hook(trail: &str, how: &AcmeCertificate, reader: &mut Reader<'_>) {
+/// What `dns-01` takes is not there yet: the server runs no program, and neither does the process that fetches.
+fn check_programs(trail: &str, how: &AcmeCertificate, reader: &mut Reader<'_>) {
     let dns = how.challenges.iter().position(|it| *it == ChallengeKind::Dns01);
-    match (dns, &how.hook) {
-        (Some(index), None) if !reader.is_written(&format!("{trail}.hook")) => {
-            if let Some(place) = reader.place(&format!("{trail}.challenges.{index}")) {
-                let message = "nothing writes the record of dns-01".to_owned();
-                let help = "write hook = \"/path/of/a/program\" as well";
-                reader.report_at(&place, message, Help::act(help));
-            }
+    let challenge = dns.map(|index| format!("{trail}.challenges.{index}"));
+    let settings = ["hook", "propagation", "after"].map(|name| format!("{trail}.{name}"));
+    for setting in challenge.into_iter().chain(settings) {
+        if let Some(place) = reader.place(&setting) {
+            let message = "no program is run for certificates yet".to_owned();
+            let help = "remove it: names are validated by tls-alpn-01 and http-01";
+            reader.report_at(&place, message, Help::act(help));
         }
-        (None, Some(hook)) if !how.challenges.is_empty() => {
-            let message = "no challenge is answered by a program".to_owned();
-            let help = "write challenges = [\"dns-01\"], or remove `hook`";
-            reader.report_located(hook, message, Help::act(help));
-        }
-        _ => {}
-    }
-    if let Some(place) = reader.place(&format!("{trail}.propagation"))
-        && dns.is_none()
-        && how.hook.is_none()
-    {
-        let message = "no record is written that would have to reach servers".to_owned();
-        reader.report_at(&place, message, Help::act("remove it; it is for dns-01"));
     }
 }
 
 fn check_name(
     name: &Located<String>,
-    how: &AcmeCertificate,
     public: Option<&Acme>,
     is_site: bool,
     reader: &mut Reader<'_>,
 ) {
-    let asks_dns = how.challenges.contains(&ChallengeKind::Dns01);
     let address = name.parse::<IpAddr>().ok();
     let message_and_help = if name.value == ANY_NAME {
         let help = if is_site {
@@ -190,13 +176,11 @@ fn check_name(
         let help =
             "write the names in full, or give this one to a site with a [[site.certificate]]";
         Some(("no certificate is for a pattern of names", help))
-    } else if name.starts_with("*.") && !asks_dns {
-        let help = "write challenges = [\"dns-01\"] and a `hook`, or the names in full";
-        Some(("an authority looks at names with a star by dns-01 only", help))
-    } else if address.is_some() && how.challenges == [ChallengeKind::Dns01] {
+    } else if name.starts_with("*.") {
+        let help = "write the names in full, or a [[site.certificate]] that another program renews";
         Some((
-            "an address has no record for dns-01",
-            "write \"tls-alpn-01\" or \"http-01\" as well",
+            "an authority looks at names with a star by dns-01 only, which is not there yet",
+            help,
         ))
     } else {
         None

@@ -171,11 +171,11 @@ fn a_thread_that_ended_is_begun_again() {
 fn certificates_that_are_fetched_are_watched_wherever_nothing_else_is() {
     let folder = tempfile::tempdir().unwrap();
     let text = "[server]\nstate_directory = \"state\"\n[[acme]]\nname = \"own\"\ndirectory = \"letsencrypt\"\n\
-                accept_terms = true\n[[listener]]\naddress = \"127.0.0.1:443\"\n[[site]]\nnames = [\"*.a.org\"]\n\
-                acme = { challenges = [\"dns-01\"], hook = \"/hook\" }\nroute = [{ root = \"/srv\" }]\n";
+                accept_terms = true\n[[listener]]\naddress = \"127.0.0.1:443\"\n[[site]]\nnames = [\"a.org\"]\n\
+                acme = {}\nroute = [{ root = \"/srv\" }]\n";
     let config = kettle_config::parse(text, &folder.path().join("kettle.toml")).unwrap();
     let mut watched = Watched::since(FileStates::of(&config));
-    let current = folder.path().join("state/acme/certificates/_wildcard.a.org/current");
+    let current = folder.path().join("state/acme/certificates/a.org/current");
     fs::create_dir_all(&current).unwrap();
     for name in ["chain.pem", "key.pem"] {
         fs::write(current.join(name), name).unwrap();
