@@ -26,6 +26,7 @@ pub struct Setup {
     more: String,
     files: Vec<(String, Vec<u8>)>,
     certificate: Option<Issued>,
+    is_certificate_named: bool,
     pub(crate) launcher: Vec<String>,
     pub(crate) is_alone: bool,
 }
@@ -42,6 +43,7 @@ impl Default for Setup {
             more: String::new(),
             files: Vec::new(),
             certificate: None,
+            is_certificate_named: true,
             launcher: Vec::new(),
             is_alone: false,
         };
@@ -82,8 +84,13 @@ impl Setup {
 
     /// Another listener, with these settings and no others.
     #[must_use]
-    pub fn bare_listener(mut self, settings: &str) -> Self {
-        let address = unused_address();
+    pub fn bare_listener(self, settings: &str) -> Self {
+        self.listener_at(unused_address(), settings)
+    }
+
+    /// The same at an address that others know already.
+    #[must_use]
+    pub fn listener_at(mut self, address: SocketAddr, settings: &str) -> Self {
         self.listeners.push(format!("[[listener]]\naddress = \"{address}\"\n{settings}\n"));
         self
     }
@@ -151,6 +158,13 @@ impl Setup {
         self
     }
 
+    /// No certificate of the site in a file: what the site says of certificates is in its settings.
+    #[must_use]
+    pub fn without_certificate(mut self) -> Self {
+        self.is_certificate_named = false;
+        self
+    }
+
     /// Another certificate of the site, in `NAME.pem` and `NAME.key`.
     #[must_use]
     pub fn site_certificate(mut self, name: &str) -> Self {
@@ -203,7 +217,11 @@ impl Setup {
         }
         text.push_str(&self.listeners.join("\n"));
         writeln!(text, "\n[[site]]\nnames = [\"localhost\"]\n{}", self.site.join("\n")).unwrap();
-        text.push_str("[[site.certificate]]\nchain = \"localhost.pem\"\nkey = \"localhost.key\"\n");
+        if self.is_certificate_named {
+            text.push_str(
+                "[[site.certificate]]\nchain = \"localhost.pem\"\nkey = \"localhost.key\"\n",
+            );
+        }
         text.push_str(&self.more_certificates);
         writeln!(text, "[[site.route]]\nroot = \"www\"\n{}", self.route.join("\n")).unwrap();
         text.push_str(&self.more);

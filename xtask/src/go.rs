@@ -1,4 +1,5 @@
-//! What the end-to-end tests call that is written in Go: h2spec, clients and a server. Built from `tests/go`, which pins each module.
+//! What the end-to-end tests call that is written in Go: h2spec, clients and a server, built from `tests/go`, and an authority, built from
+//! `tests/pebble`. These pin each module.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,12 +17,30 @@ pub fn build() -> Result<(), String> {
         packages::ensure_all(&["golang-go"])?;
     }
     create_folder(&folder())?;
+    build_of("tests/go", &PACKAGES)?;
+    if is_new_enough_for_pebble() {
+        return build_of("tests/pebble", &PEBBLE_PACKAGES);
+    }
+    println!("this Go is too old for pebble: tests that need it are skipped");
+    Ok(())
+}
+
+/// Pebble asks for Go 1.24.
+fn is_new_enough_for_pebble() -> bool {
+    let output = Command::new("go").args(["env", "GOVERSION"]).output();
+    let version = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let version = version.unwrap_or_default();
+    let minor = version.trim().strip_prefix("go1.").and_then(|rest| rest.split('.').next());
+    minor.and_then(|minor| minor.parse::<u32>().ok()).is_some_and(|minor| minor >= 24)
+}
+
+fn build_of(module: &str, packages: &[&str]) -> Result<(), String> {
     let mut command = Command::new("go");
     command
         .args(["build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-o"])
         .arg(folder())
-        .args(PACKAGES)
-        .current_dir(checkout::workspace().join("tests/go"))
+        .args(packages)
+        .current_dir(checkout::workspace().join(module))
         .envs([("CGO_ENABLED", "0"), ("GOTOOLCHAIN", "local"), ("GOFLAGS", "")]);
     // Where there is no network, nobody waits for it to come back.
     match process::follow(&mut command, LIMIT, &mut io::stdout(), &mut |_| {})? {
@@ -51,12 +70,18 @@ pub fn folder() -> PathBuf {
 /// Those programs that are there, with their names.
 pub fn programs() -> impl Iterator<Item = (PathBuf, String)> {
     let name = |package: &&str| Path::new(package).file_name()?.to_str().map(str::to_owned);
-    let found = PACKAGES.iter().filter_map(name).map(|name| (folder().join(&name), name));
+    let all = PACKAGES.iter().chain(&PEBBLE_PACKAGES);
+    let found = all.filter_map(name).map(|name| (folder().join(&name), name));
     found.filter(|(path, _)| path.is_file())
 }
 
 const PACKAGES: [&str; 4] =
     ["github.com/summerwind/h2spec/cmd/h2spec", "./client", "./server", "./bytewise"];
+
+const PEBBLE_PACKAGES: [&str; 2] = [
+    "github.com/letsencrypt/pebble/v2/cmd/pebble",
+    "github.com/letsencrypt/pebble/v2/cmd/pebble-challtestsrv",
+];
 
 const ACTIONLINT: &str = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.7";
 

@@ -307,6 +307,11 @@ pub(crate) enum CtlCommand {
         #[command(subcommand)]
         command: CacheCommand,
     },
+    /// Certificates that are fetched: how it stands with them, a new one now
+    Acme {
+        #[command(subcommand)]
+        command: AcmeCommand,
+    },
     /// Show open tunnels: who, where to, how much by which path
     Tunnels {
         /// How many are shown one by one, 1000 at most
@@ -340,6 +345,45 @@ pub(crate) enum CacheCommand {
         #[command(flatten)]
         what: PurgeArgument,
     },
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum AcmeCommand {
+    /// Show when each ends, what is done next, and why the last attempt failed; ends with 1 where one is late
+    Status,
+    /// Get a new certificate now
+    Renew {
+        /// One of its names
+        name: String,
+        /// Only try it with the test directory; nothing changes
+        #[arg(long)]
+        rehearse: bool,
+    },
+    /// Forget failures and open orders, and begin anew
+    Forget {
+        /// One of its names
+        name: String,
+    },
+    /// Revoke a certificate, and get one with another key
+    Revoke {
+        /// One of its names
+        name: String,
+        /// key-compromise, affiliation-changed, superseded or cessation-of-operation
+        #[arg(long, value_name = "REASON", value_parser = parse_reason)]
+        reason: Option<u8>,
+    },
+}
+
+/// The numbers of RFC 5280 §5.3.1 that a subscriber may give.
+fn parse_reason(text: &str) -> Result<u8, String> {
+    match text {
+        "key-compromise" => Ok(1),
+        "affiliation-changed" => Ok(3),
+        "superseded" => Ok(4),
+        "cessation-of-operation" => Ok(5),
+        _ => Err("write key-compromise, affiliation-changed, superseded or cessation-of-operation"
+            .to_owned()),
+    }
 }
 
 #[derive(Args, Clone, Debug)]

@@ -4,13 +4,15 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use kettle_supervisor::admin::acme::{AcmeRequest, AcmeStatus};
 use kettle_supervisor::admin::caches::PurgeBy;
 use kettle_supervisor::admin::client::{ask, stop};
 use kettle_supervisor::admin::protocol::{Reply, Request};
 use kettle_supervisor::read;
 
 use crate::cli::{
-    CacheCommand, CtlArguments, CtlCommand, DEFAULT_SOCKET, PurgeArgument, ServerArgument,
+    AcmeCommand, CacheCommand, CtlArguments, CtlCommand, DEFAULT_SOCKET, PurgeArgument,
+    ServerArgument,
 };
 use crate::output::{fail, fail_with, print, print_line, say};
 use crate::watch::watch;
@@ -40,6 +42,10 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> ExitCode {
         Reply::Backends { backends } => print(backends),
         Reply::Caches { caches } => print(caches),
         Reply::Tunnels { tunnels } => print(tunnels),
+        Reply::Acme { certificates } => {
+            print(&certificates);
+            return code_of(&certificates);
+        }
         Reply::Done { message, warnings } => {
             for warning in warnings {
                 say(format_args!("warning: {warning}\n"));
@@ -70,9 +76,24 @@ fn request(command: &CtlCommand) -> Request {
         CtlCommand::Ready { server } => drain(server, false),
         CtlCommand::Cache { command: CacheCommand::Status } => Request::Caches,
         CtlCommand::Cache { command: CacheCommand::Purge { what } } => purge(what),
+        CtlCommand::Acme { command } => Request::Acme { request: about_acme(command) },
         CtlCommand::Reopen => Request::Reopen,
         CtlCommand::Stop => Request::Stop,
     }
+}
+
+fn about_acme(command: &AcmeCommand) -> AcmeRequest {
+    match command.clone() {
+        AcmeCommand::Status => AcmeRequest::Status,
+        AcmeCommand::Renew { name, rehearse } => AcmeRequest::Renew { name, rehearse },
+        AcmeCommand::Forget { name } => AcmeRequest::Forget { name },
+        AcmeCommand::Revoke { name, reason } => AcmeRequest::Revoke { name, reason },
+    }
+}
+
+/// For scripts: a certificate that is late is for somebody to look at.
+fn code_of(certificates: &AcmeStatus) -> ExitCode {
+    if certificates.is_urgent() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 fn purge(what: &PurgeArgument) -> Request {
@@ -95,6 +116,7 @@ fn print_json(reply: &Reply) -> ExitCode {
         Reply::Backends { backends } => serde_json::to_string_pretty(backends),
         Reply::Caches { caches } => serde_json::to_string_pretty(caches),
         Reply::Tunnels { tunnels } => serde_json::to_string_pretty(tunnels),
+        Reply::Acme { certificates } => serde_json::to_string_pretty(certificates),
         other => serde_json::to_string_pretty(other),
     };
     match text {
@@ -103,6 +125,7 @@ fn print_json(reply: &Reply) -> ExitCode {
     }
     match reply {
         Reply::Refused { .. } => ExitCode::FAILURE,
+        Reply::Acme { certificates } => code_of(certificates),
         _ => ExitCode::SUCCESS,
     }
 }

@@ -1,5 +1,6 @@
 //! What works as it is written, and should be looked at all the same.
 
+mod acme;
 mod guards;
 
 use std::collections::{HashMap, HashSet};
@@ -45,6 +46,7 @@ pub fn advice(config: &Config) -> Vec<Diagnostic> {
         diagnostics.extend(about_use(config, &seen, backend));
         diagnostics.extend(about_pins(config, backend));
     }
+    acme::about_acme(config, &mut diagnostics);
     diagnostics
 }
 

@@ -3,6 +3,7 @@
 //! The checks run even if single settings were wrong. Those have their default then, and no
 //! place in the file, so they take part in no comparison.
 
+mod acme;
 mod answers;
 mod backends;
 mod caches;
@@ -28,6 +29,7 @@ use crate::diagnostic::Help;
 use crate::model::{Config, Reach};
 use crate::read::Reader;
 use crate::setting::quoted_size;
+pub(crate) use acme::{answers_in_http, answers_in_tls};
 pub(crate) use backends::named_backends;
 pub use listeners::{Addresses, collide, leads_back};
 pub use tls::do_protocols_fit;
@@ -47,6 +49,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     forward_auth::check(config, reader);
     caches::check(config, reader);
     maps::check(config, reader);
+    acme::check(config, reader);
 }
 
 fn check_limits(config: &Config, reader: &mut Reader<'_>) {

@@ -4,6 +4,7 @@
 //! and bounds; the parser, `docs/config.md` and the JSON schema are made from the declaration.
 
 mod access;
+mod acme;
 mod alpn_routes;
 mod answers;
 mod backend;
@@ -25,6 +26,9 @@ mod site;
 mod tls;
 
 pub use access::{BasicAuth, Cors, RateLimit, SignedUrls};
+pub use acme::{
+    Acme, AcmeCertificate, ChallengeKind, ExternalAccount, KeyType, ListenerAcme, WantedCertificate,
+};
 pub use alpn_routes::AlpnRoutes;
 pub use answers::{AnswerRewrite, CookieFlag, CookieFlags};
 pub use backend::{
@@ -95,6 +99,8 @@ settings! {
         pub maps: Vec<Map> as "map" = sections(),
         /// A disk store for responses of backends.
         pub caches: Vec<Cache> as "cache" = sections(),
+        /// An authority that certificates are fetched from (RFC 8555): [acme.md](acme.md).
+        pub acme: Vec<Acme> = sections(),
     }
     beside {
         /// The file the configuration came from; empty when it came from the command line.
@@ -186,6 +192,13 @@ impl Config {
     /// The certificates that listeners have of their own.
     pub fn listener_certificates(&self) -> impl Iterator<Item = &ListenerCertificate> {
         self.listeners.iter().filter_map(Listener::tls).flat_map(|tls| &tls.certificates)
+    }
+
+    /// The certificates that are to be fetched: those of sites in the order of the file, then those of listeners.
+    pub fn wanted_certificates(&self) -> impl Iterator<Item = WantedCertificate<'_>> {
+        let of_sites = self.sites.iter().filter_map(Site::wanted_certificate);
+        let of_listeners = self.listeners.iter().filter_map(Listener::tls);
+        of_sites.chain(of_listeners.filter_map(TlsListener::wanted_certificate))
     }
 
     /// What clients are asked for, by sites and by listeners.

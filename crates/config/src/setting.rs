@@ -51,6 +51,9 @@ pub(crate) use place::{LocatedPath, located_path, log_target, path, plain_path};
 pub use quote::quoted;
 pub(crate) use regex::expression;
 pub use regex::{Captures, Expression, Expressions, TooLarge};
+pub(crate) use rules::{
+    ACME_CONTACT, ACME_DIRECTORY, ACME_WORD, LETS_ENCRYPT, LETS_ENCRYPT_STAGING,
+};
 pub use rules::{ANY_NAME, is_own_header, is_site_name, written_prefix};
 pub(crate) use section::{
     Settings, Variants, optional, required, section, sections, settings_by_word,

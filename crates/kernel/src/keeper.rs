@@ -79,7 +79,7 @@ pub fn start(
     let (ours, its) =
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     match process::fork()? {
-        Fork::Parent => {
+        Fork::Parent { .. } => {
             drop(its);
             set_socket_timeout(&ours, Timeout::Recv, Some(ANSWER_TIME_MAX))?;
             set_socket_timeout(&ours, Timeout::Send, Some(ANSWER_TIME_MAX))?;
@@ -101,7 +101,7 @@ pub fn start(
                     serve(&its, permits);
                 }
             }));
-            process::exit_at_once()
+            process::exit_at_once(0)
         }
     }
 }

@@ -22,3 +22,4 @@ pub mod sandbox;
 pub mod socket;
 pub mod tls_stat;
 pub mod transfer;
+pub mod warden;

@@ -89,6 +89,8 @@ enum NoSession {
     Interrupted(Interrupt),
     /// The client does not speak TLS, and was answered.
     PlainHttp,
+    /// The client is an authority, and has seen what it came for.
+    Challenged,
 }
 
 impl From<StreamError> for NoSession {
@@ -213,7 +215,7 @@ impl Connection {
                 }
             }
             Err(NoSession::Interrupted(interrupt)) => metrics.handshake_failed(interrupt.as_str()),
-            Err(NoSession::PlainHttp) => {}
+            Err(NoSession::PlainHttp | NoSession::Challenged) => {}
         }
         None
     }
@@ -247,6 +249,11 @@ impl Connection {
                 Handshaking::PlainHttp(socket, received) => {
                     Box::pin(self.not_tls(socket, received.bytes().to_vec())).await;
                     return Err(NoSession::PlainHttp);
+                }
+                Handshaking::Challenged(mut closing) => {
+                    let close = |context: &mut Context<'_>| closing.poll_close(context);
+                    let _ = self.deadline.idle_within(LINGER, close).await;
+                    return Err(NoSession::Challenged);
                 }
                 Handshaking::Failed(error, mut closing) => {
                     // Whatever becomes of the alert, the handshake has failed.

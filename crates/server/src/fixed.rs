@@ -1,9 +1,12 @@
-//! Answers that stand in the configuration.
+//! Answers that stand in the configuration, and those to authorities.
 
 use bytes::Bytes;
 use kettle_config::{Expression, FieldTemplate, Respond};
+use kettle_http::Method;
+use kettle_tls::Challenges;
 
 use crate::error_page::HttpError;
+use crate::request::Head;
 use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
 use crate::words::{Asked, WordSource, Words};
 
@@ -97,6 +100,24 @@ impl Text {
         words.bounded_text_with(&self.template, group).map(Bytes::from)
     }
 }
+
+/// What an authority asks for while it validates a name (RFC 8555 §8.3), whatever the name is; nothing for all else, which goes the
+/// usual way.
+pub(crate) fn challenge(challenges: &Challenges, head: &Head) -> Option<Response> {
+    let token = head.target().ok()?.path.strip_prefix(CHALLENGES)?;
+    let is_read = matches!(head.method(), Method::Get | Method::Head);
+    let key_authorization = challenges.http(token).filter(|_| is_read)?;
+    // Nothing of the request is in it, so that nobody can have it say what he likes.
+    let fields = ResponseFields::ready(Bytes::from_static(CHALLENGE_LINES));
+    let body = Bytes::copy_from_slice(key_authorization.as_bytes());
+    Some(Response::new(200, fields, Body::Memory(body)))
+}
+
+/// Where authorities ask for tokens.
+const CHALLENGES: &str = "/.well-known/acme-challenge/";
+
+const CHALLENGE_LINES: &[u8] =
+    b"content-type: text/plain\r\nx-content-type-options: nosniff\r\ncache-control: no-store\r\n";
 
 /// The type of a text of which nothing is said.
 const TEXT: &str = "text/plain";

@@ -50,18 +50,13 @@ pub struct Responder {
 pub async fn respond(responder: &Responder, router: &Router, request: &mut Request<'_>) -> Answer {
     let files = &responder.files;
     let head = &request.head;
+    if let Some(response) = router.challenge(head) {
+        return response.into();
+    }
     let presented = request.presented();
     let site = router.site(head.host_bytes(), presented);
     let (true, Some(site)) = (head.has_target(), site) else {
-        let id = &request.client.request_id;
-        // A client that came by HTTPS to a proxy in front would come back for ever.
-        let is_plain = request.client.scheme == Scheme::Http;
-        if let Some(redirect) = router.https_for(head).filter(|_| is_plain && head.has_target()) {
-            let response = redirect.respond(head, id);
-            return response.unwrap_or_else(|error| error_page::plain(&error, id)).into();
-        }
-        let status = head.target().err().map_or(421, |error| error.status());
-        return Box::pin(refuse(files, router, Some(head), presented, status, id)).await.into();
+        return Box::pin(respond_without_site(files, router, request)).await.into();
     };
     let mut start = Start::at(None);
     if let Some(wanted) = site.go_on(&mut start, request) {
@@ -128,6 +123,19 @@ fn refuse_success(answer: &mut Answer, request: &Request<'_>) {
         let (notes, held) = (response.notes.take(), mem::take(&mut response.held));
         *response = Response { notes, held, ..refused };
     }
+}
+
+/// Answers what is for no site: by a redirect to where it is, or by the page of whom the connection is with.
+async fn respond_without_site(files: &Files, router: &Router, request: &Request<'_>) -> Response {
+    let (head, id) = (&request.head, &request.client.request_id);
+    // A client that came by HTTPS to a proxy in front would come back for ever.
+    let is_plain = request.client.scheme == Scheme::Http;
+    if let Some(redirect) = router.https_for(head).filter(|_| is_plain && head.has_target()) {
+        let response = redirect.respond(head, id);
+        return response.unwrap_or_else(|error| error_page::plain(&error, id));
+    }
+    let status = head.target().err().map_or(421, |error| error.status());
+    refuse(files, router, Some(head), request.presented(), status, id).await
 }
 
 /// The answer to a request whose target is gone.

@@ -20,6 +20,7 @@ use kettle_config::{
     Config, Diagnostic, ErrorPage, Expires, LogTarget, Maps, RouteIndex, TxPathChoice,
 };
 use kettle_kernel::file_system::Disclosure;
+use kettle_tls::Challenges;
 use kettle_tls::names::{Names, Rank};
 
 use crate::access_log::Destination;
@@ -63,6 +64,8 @@ pub struct Router {
     shown_to_others: Option<usize>,
     /// At a listener for plain HTTP, where clients are sent that ask for a site which https listeners have, and this one has not.
     https: Option<HttpsSites>,
+    /// What authorities are answered there.
+    challenges: Option<Challenges>,
     /// Whether it was said lately that a name has no site.
     unknown_name: OnceAMinute,
 }
@@ -269,6 +272,7 @@ impl Router {
             // As `Identities::of_sites` has it.
             shown_to_others: default.or(reached.first().map(|(number, _)| *number)),
             https: None,
+            challenges: None,
             unknown_name: OnceAMinute::default(),
         }
     }

@@ -11,7 +11,7 @@ use std::time::Instant;
 use kettle_config::Config;
 use kettle_http::h2::WindowBudget;
 use kettle_kernel::probe::Capabilities;
-use kettle_tls::Acceptors;
+use kettle_tls::{Acceptors, Challenges};
 use tokio::sync::{mpsc, watch};
 
 use crate::access_log::WorkerLog;
@@ -81,6 +81,8 @@ pub struct Served {
     pub backends: Arc<Backends>,
     /// The same for routes that pass requests.
     pub upstreams: Arc<Upstreams>,
+    /// What authorities are answered while they validate names, where certificates are fetched.
+    pub challenges: Option<Challenges>,
 }
 
 /// What is reached at a listener that names its sites.

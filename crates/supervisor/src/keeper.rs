@@ -1,5 +1,6 @@
 //! What the keeper of a server may open and bind: what the configuration names, as it reads it itself.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::future::pending;
@@ -83,7 +84,7 @@ struct Named {
 
 impl Named {
     fn take(&mut self, config: &Config) {
-        self.files.extend(prepare::files_read(config).map(Path::to_owned));
+        self.files.extend(prepare::files_read(config).map(Cow::into_owned));
         for listener in &config.listeners {
             match &listener.address.value {
                 ListenAddress::Socket(address) => {

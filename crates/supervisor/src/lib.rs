@@ -7,11 +7,12 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
+use acme_counters::AcmeCounters;
 use kettle_config::{Config, Diagnostic, ListenAddress};
 use kettle_kernel::probe::Capabilities;
 use kettle_kernel::process;
@@ -28,11 +29,13 @@ use kettle_server::spool::Spool;
 use kettle_server::tx_path::switch::TxPathSwitch;
 
 mod accept;
+mod acme_counters;
 pub mod admin;
 mod bind;
 mod endpoint;
 mod ends;
 mod file_watch;
+mod issuer;
 mod keeper;
 mod main_loop;
 mod memory;
@@ -80,6 +83,9 @@ pub struct Supervisor {
     admin: Option<AdminSocket>,
     metrics_listener: Option<std::net::TcpListener>,
     terminal: Option<BorrowedFd<'static>>,
+    /// Our end of the issuer's pair.
+    issuer: Option<OwnedFd>,
+    acme: Arc<AcmeCounters>,
     started: Instant,
 }
 
@@ -139,6 +145,7 @@ impl Supervisor {
         let terminal = main_loop::terminal_in_front();
         let inherited = bind::inherited(&config)?;
         keeper::start(&config, loader.as_ref());
+        let issuer = issuer::start(&config, loader.as_ref());
         let resources = Resources::of_this_process();
         resources.fill_in(&mut config, None);
         process::limit_heaps(config.server.workers.unwrap_or(1) + HEAPS_BESIDE_WORKERS);
@@ -159,7 +166,8 @@ impl Supervisor {
         drop_privileges(&config)?;
         protect_memory(&config);
         let spool = open_spool(&config, &resources);
-        metrics.set_process_source(Arc::clone(&spool) as _);
+        let acme = Arc::<AcmeCounters>::default();
+        metrics.set_process_source(Arc::new((Arc::clone(&spool), Arc::clone(&acme))));
         // Nothing but what serving and reloading take is left to do, and no thread is there yet that would go on unconfined.
         let sandbox = Sandbox::enter(&config).map_err(StartError::Diagnostics)?;
         for obstacle in sandbox.obstacles() {
@@ -193,6 +201,8 @@ impl Supervisor {
             admin,
             metrics_listener,
             terminal,
+            issuer,
+            acme,
             started,
         })
     }
@@ -298,11 +308,11 @@ const HEAPS_BESIDE_WORKERS: usize = 3;
 
 /// Opens the folder for bodies that are stored: as the user that serves, and before the sandbox knows what there is.
 fn open_spool(config: &Config, resources: &Resources) -> Arc<Spool> {
-    let directory = &config.server.state_directory;
+    let directory = config.server.stored_bodies();
     let bytes_max = config.limits.request_spool_bytes;
     let (memory_bytes_max, files_max) =
         (resources.spooled_memory_bytes(), resources.spooled_files());
-    let spool = Spool::new(directory, bytes_max, memory_bytes_max, files_max);
+    let spool = Spool::new(&directory, bytes_max, memory_bytes_max, files_max);
     if config.stores_bodies()
         && let Err(error) = spool.open()
     {

@@ -20,6 +20,7 @@ use crate::admin::{AdminSocket, Asked};
 use crate::endpoint;
 use crate::ends::EndsTold;
 use crate::file_watch::FileWatch;
+use crate::issuer::{self, Issuer};
 use crate::memory::{IdleMemory, LOOK_PERIOD};
 use crate::notify::{State, notify};
 use crate::reload::ReloadScope;
@@ -30,10 +31,12 @@ use kettle_server::setup::Shutdown;
 use kettle_server::tunnel::BackendWatch;
 use kettle_server::tx_path::switch::TxPathOverride;
 
+mod acme;
 mod reloads;
 mod signals;
 mod status;
 
+use acme::AcmeQuestions;
 use reloads::{Asker, Reloads};
 pub(crate) use signals::terminal_in_front;
 use signals::{Event, Signals};
@@ -53,7 +56,9 @@ pub(super) async fn run(
     let (mut looking, mut memory) = (interval(LOOK_PERIOD), IdleMemory::after_start());
     looking.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (files, mut changed) = FileWatch::new();
-    let mut main_loop = MainLoop::new(supervisor, files);
+    let challenges = supervisor.live.loaded().served.challenges.clone().unwrap_or_default();
+    let issuer = Issuer::new(supervisor.issuer.take(), challenges, Arc::clone(&supervisor.acme))?;
+    let mut main_loop = MainLoop::new(supervisor, files, issuer);
     let mut watching = BackendWatch::default();
     main_loop.watch_backends(&mut watching);
     main_loop.log_warnings(&[]);
@@ -80,6 +85,10 @@ pub(super) async fn run(
                 }
             }
             () = watching.watch() => {}
+            Some(answered) = main_loop.questions.next() => {
+                main_loop.questions.take(answered, &mut main_loop.issuer);
+            }
+            () = main_loop.issuer.next_renewal() => main_loop.reloads.ask_for_files(),
             never = &mut keeper_watch => match never {},
             ended = main_loop.supervisor.workers.next_end() => {
                 if let Some(code) = main_loop.on_worker_end(ended) {
@@ -114,6 +123,8 @@ struct MainLoop {
     /// Who asked for the stop learns of its end.
     stop_replies: Vec<oneshot::Sender<Reply>>,
     reloads: Reloads,
+    issuer: Issuer,
+    questions: AcmeQuestions,
     files: FileWatch,
     /// Why changed files were not taken, which is said once.
     files_refused: Vec<Diagnostic>,
@@ -141,12 +152,14 @@ impl Draining {
 }
 
 impl MainLoop {
-    fn new(supervisor: Supervisor, files: FileWatch) -> Self {
+    fn new(supervisor: Supervisor, files: FileWatch, issuer: Issuer) -> Self {
         Self {
             supervisor,
             draining: None,
             stop_replies: Vec::new(),
             reloads: Reloads::default(),
+            issuer,
+            questions: AcmeQuestions::default(),
             files,
             files_refused: Vec::new(),
             purges: Purges::default(),
@@ -197,6 +210,10 @@ impl MainLoop {
             }
             Request::Drain { backend, server, is_draining } => {
                 self.drain_server(&backend, &server, is_draining)
+            }
+            Request::Acme { request } => {
+                let config = &self.supervisor.live.loaded().served.config;
+                return self.questions.begin(request, (config, &mut self.issuer), reply);
             }
             Request::Stop => {
                 self.stop_replies.push(reply);
@@ -333,6 +350,7 @@ impl MainLoop {
     fn on_reload_end(&mut self, ended: reloads::Ended) -> bool {
         let reloads::Ended { scope, outcome, askers } = ended;
         let known = self.supervisor.warnings().to_vec();
+        let before = Arc::clone(&self.supervisor.live.loaded().served.config);
         let reply = match self.supervisor.live.commit(outcome) {
             Ok(()) => {
                 let sites = self.supervisor.live.loaded().served.config.sites.len();
@@ -346,6 +364,9 @@ impl MainLoop {
                 self.log_warnings(&known);
                 self.files_refused.clear();
                 self.watch_files();
+                if !issuer::is_same(&before, &self.supervisor.live.loaded().served.config) {
+                    self.issuer.read_again();
+                }
                 Reply::done_with(message, self.supervisor.warnings())
             }
             Err(diagnostics) => {

@@ -10,11 +10,11 @@ use std::time::SystemTime;
 
 use kettle_config::{Config, Diagnostic, Located, Position, Reach, advice, check_files};
 use kettle_kernel::file_system::Disclosure;
-use kettle_tls::Acceptors;
 use kettle_tls::identity::{Identity, IdentityError, IdentityWarning};
 use kettle_tls::self_signed;
 use kettle_tls::tickets::{SharedResumption, TicketSecret};
 use kettle_tls::trust::{RevocationLists, Roots};
+use kettle_tls::{Acceptors, Challenges};
 
 use crate::admin;
 use crate::ends::CertificateEnds;
@@ -134,7 +134,7 @@ pub(crate) fn prepare(
     let mut warnings = std::mem::take(&mut diagnostics.serious);
     warnings.append(&mut diagnostics.warnings);
     let LoadedAcceptors { https, with_http2, of_sites, of_tunnels } = acceptors;
-    let own_sites = own_sites(&config, &reach, &router, of_sites);
+    let own_sites = own_sites(&config, &reach, &router, of_sites, parts.challenges.as_ref());
     let tunnels = tunnels::routes(&config, &reach, of_tunnels, &parts.upstreams);
     Ok(LoadedConfig {
         warnings: all_warnings(&config, warnings),
@@ -147,6 +147,7 @@ pub(crate) fn prepare(
             tunnels,
             backends: Arc::new(parts.backends),
             upstreams: Arc::new(parts.upstreams),
+            challenges: parts.challenges,
         }),
         stores: Arc::new(parts.stores),
         certificate_ends: Arc::new(parts.identities.ends(parts.generated.as_ref())),
@@ -166,12 +167,13 @@ fn own_sites(
     reach: &Reach<'_>,
     router: &Router,
     acceptors: Vec<Option<Acceptors>>,
+    challenges: Option<&Challenges>,
 ) -> Vec<Option<Arc<OwnSites>>> {
     let known = KnownNames::of(config, reach);
     let own = |(listener, tls): (_, Option<Acceptors>)| {
         let names = tls.as_ref().map(Acceptors::names);
-        let router = Arc::new(router.of_listener(listener, reach, &known, names)?);
-        Some(Arc::new(OwnSites { router, tls }))
+        let router = router.of_listener(listener, reach, &known, names)?.answering(challenges);
+        Some(Arc::new(OwnSites { router: Arc::new(router), tls }))
     };
     config.listeners.iter().zip(acceptors).map(own).collect()
 }
@@ -236,6 +238,7 @@ struct Parts {
     ticket_secret: Option<TicketSecret>,
     lists_until: Vec<(PathBuf, SystemTime)>,
     trusted: Trusted,
+    challenges: Option<Challenges>,
 }
 
 /// Authorities and revocation lists by their files: those that have not changed are not read again.
@@ -263,15 +266,12 @@ fn load(
         diagnostics.leave_to_reloads(config);
     }
     diagnostics.warnings.extend(open_doors::warnings(config, reach));
-    if is_check {
-        access::check_by_anybody(config, &mut diagnostics);
-    } else if in_force.is_none() && config.server.user.is_some() {
-        diagnostics.add_access(config);
-    }
+    diagnostics.add_access(config, load_for);
     let mut known = in_force.map_or_else(KnownIdentities::default, |loaded| {
         KnownIdentities::in_force(&loaded.served.config, &loaded.identities_by_owner)
     });
-    let mut identities = load_identities(config, reach, &mut known, &mut diagnostics);
+    let before = in_force.map(|loaded| &loaded.identities_by_owner);
+    let mut identities = load_identities(config, reach, (&mut known, before), &mut diagnostics);
     let mut generated = None;
     if !is_check {
         let kept = in_force.and_then(|loaded| loaded.generated.clone());
@@ -293,6 +293,7 @@ fn load(
     let alike =
         AlikeSites { certificates: identities.alike(), client_auth: client_auth.alike(config) };
     let router = router.map(|router| router.with_alike(&alike));
+    let challenges = challenges(config, in_force);
     let acceptors = make_acceptors(
         &AcceptorSource {
             config,
@@ -302,6 +303,7 @@ fn load(
             client_auth: &client_auth,
             resumption,
             names: router.as_ref().map(Router::names),
+            challenges: challenges.as_ref(),
         },
         &mut diagnostics,
     );
@@ -317,8 +319,16 @@ fn load(
         ticket_secret,
         lists_until: client_auth.lists_until(),
         trusted: Trusted { roots: roots.into_loaded(), lists: lists.into_loaded() },
+        challenges,
     };
     (parts, diagnostics)
+}
+
+/// What authorities are answered, where certificates are fetched. It is one and the same for as long as this process lives: an order may
+/// be under way.
+fn challenges(config: &Config, in_force: Option<&LoadedConfig>) -> Option<Challenges> {
+    let in_force = in_force.and_then(|loaded| loaded.served.challenges.clone());
+    in_force.or_else(|| (!config.acme.is_empty()).then(Challenges::default))
 }
 
 /// Sessions and tickets of nobody yet, for a configuration that is only looked at.
@@ -396,10 +406,14 @@ impl Diagnostics {
     }
 
     /// Adds what the user that serves may not do. Once a server serves, it sees that for itself.
-    fn add_access(&mut self, config: &Config) {
-        match account(config) {
-            Ok(account) => access::check(config, account.as_ref(), self),
-            Err(mistakes) => self.add_mistakes(mistakes),
+    fn add_access(&mut self, config: &Config, load_for: &LoadFor<'_>) {
+        match load_for {
+            LoadFor::Check => access::check_by_anybody(config, self),
+            LoadFor::Start if config.server.user.is_some() => match account(config) {
+                Ok(account) => access::check(config, account.as_ref(), self),
+                Err(mistakes) => self.add_mistakes(mistakes),
+            },
+            LoadFor::Start | LoadFor::Reload(_) | LoadFor::Renewal(_) => {}
         }
     }
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use kettle_config::{Config, Diagnostic, ListenAddress};
-use kettle_kernel::keeper;
+use kettle_kernel::{keeper, warden};
 use kettle_tls::tickets::SharedResumption;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::timeout;
@@ -298,7 +298,8 @@ impl ReloadTask {
         };
         let is_renewal = self.scope == ReloadScope::Renewal;
         let load_for = if is_renewal { LoadFor::Renewal } else { LoadFor::Reload }(&self.in_force);
-        let out_of_reach = self.sandbox.refusals(&config, is_renewal);
+        let mut out_of_reach = self.sandbox.refusals(&config, is_renewal);
+        out_of_reach.extend(without_issuer(&config));
         if !out_of_reach.is_empty() {
             return Err(out_of_reach);
         }
@@ -335,6 +336,16 @@ fn read_within(path: &Path, pipe_time_max: Duration) -> Result<Config, Vec<Diagn
         vec![Diagnostic::without_place(path, message, help)]
     })?;
     kettle_config::parse_bytes(&bytes, path)
+}
+
+/// What a server that started without an issuer cannot be told.
+fn without_issuer(config: &Config) -> Vec<Diagnostic> {
+    let Some(first) = config.acme.first().filter(|_| !warden::is_there()) else {
+        return Vec::new();
+    };
+    let message = "this server cannot fetch certificates: since its start it has no issuer";
+    let help = Some("restart it".to_owned());
+    vec![config.diagnostic(first.name.at, &first.name, message.to_owned(), help)]
 }
 
 /// Why another configuration is not put in force, where nothing in it is to blame.

@@ -40,9 +40,14 @@ impl Sandbox {
             return Ok(Self { line: "off".to_owned(), ..Self::default() });
         }
         let needs = needs(config);
-        for need in needs.iter().filter(|need| need.act == Act::Keep) {
-            // What is not there cannot be allowed. That it cannot be made is found where it is needed.
-            let _ = DirBuilder::new().recursive(true).mode(0o700).create(need.path);
+        // What is not there cannot be allowed. That it cannot be made is found where it is needed.
+        let make = |folder: &Path| {
+            let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        };
+        let kept = needs.iter().filter(|need| matches!(need.act, Act::Keep | Act::Fetched));
+        kept.for_each(|need| make(&need.path));
+        if config.server.state_directory.is_dir() {
+            written_by_reloads(config).iter().for_each(|folder| make(folder));
         }
         let mut paths = RealPaths::default();
         let files = files_of(config, &needs, &mut paths);
@@ -99,12 +104,12 @@ impl Sandbox {
         let Some(files) = &self.files else { return Vec::new() };
         let allowed = self.still_there(files);
         let is_the_keepers = |need: &Need<'_>| {
-            keeper::is_there() && need.is_of_reload() && is_chosen_by_root(need.path)
+            keeper::is_there() && need.is_of_reload() && is_chosen_by_root(&need.path)
         };
         // Sorted.
         let renewed = is_renewal.then(|| config.watched_files());
         let is_asked = |need: &Need<'_>| {
-            renewed.as_ref().is_none_or(|files| files.binary_search(&need.path).is_ok())
+            renewed.as_ref().is_none_or(|files| files.binary_search(&&*need.path).is_ok())
         };
         let mut paths = RealPaths::default();
         let asked = needs(config).into_iter().filter(is_asked);
@@ -200,15 +205,15 @@ fn files_of(config: &Config, needs: &[Need<'_>], paths: &mut RealPaths) -> Files
         files.read.extend(std::env::var_os(variable).map(PathBuf::from));
     }
     files.write.extend(["/dev/null", "/dev/tty"].map(PathBuf::from));
-    if config.server.state_directory.is_dir() {
-        files.write.push(config.server.state_directory.clone());
-    }
+    files.write.extend(written_by_reloads(config).into_iter().filter(|folder| folder.is_dir()));
     for need in needs {
         match need.act {
-            Act::Read => files.read.extend(paths.around(need.path, true)),
-            Act::Search | Act::List => files.read.extend(paths.around(need.path, false)),
-            Act::Append => files.write.extend(written_around(need.path)),
-            Act::Keep => files.write.push(need.path.to_owned()),
+            Act::Read => files.read.extend(paths.around(&need.path, true)),
+            Act::Search | Act::List => files.read.extend(paths.around(&need.path, false)),
+            Act::Append => files.write.extend(written_around(&need.path)),
+            Act::Keep => files.write.push(need.path.to_path_buf()),
+            // Beside it lies what is not for this process.
+            Act::Fetched => files.read.push(need.path.to_path_buf()),
         }
     }
     files.sockets.extend(socket_folders(config).map(|(folder, _)| folder.to_owned()));
@@ -223,6 +228,21 @@ fn files_of(config: &Config, needs: &[Need<'_>], paths: &mut RealPaths) -> Files
         list.dedup();
     }
     files
+}
+
+/// What a reload may want to write to, whatever the first configuration said: each in a folder of its own, since the accounts of
+/// authorities lie beside them.
+fn written_by_reloads(config: &Config) -> [PathBuf; 2] {
+    [config.server.generated_certificates(), config.server.stored_bodies()]
+}
+
+/// What the issuer of a server opens: what looking up names takes, and the state of certificates.
+pub(crate) fn files_of_issuer(config: &Config) -> Files {
+    let mut read: Vec<PathBuf> = OF_RESOLVER.iter().map(PathBuf::from).collect();
+    read.extend(RealPaths::default().around(Path::new("/etc/resolv.conf"), true));
+    let mut write = kettle_acme::state::all_folders(&config.server.state_directory);
+    write.push(PathBuf::from("/dev/null"));
+    Files { read, write, connect: true, ..Files::default() }
 }
 
 /// The folder of a log, in which rotation makes another, and of what it is a link to; only the file itself where that would
@@ -262,9 +282,13 @@ struct Allowed<'f> {
 impl Allowed<'_> {
     fn has(&self, need: &Need<'_>, paths: &mut RealPaths) -> bool {
         // What is not there is said elsewhere, and pipes have no place.
-        match (paths.real(need.path), need.act) {
+        match (paths.real(&need.path), need.act) {
             (Some(path), Act::Append | Act::Keep) => is_below(&path, &self.write),
-            (Some(path), Act::Read | Act::Search | Act::List) => is_below(&path, &self.read),
+            (Some(path), Act::Read | Act::Search | Act::List | Act::Fetched) => {
+                is_below(&path, &self.read)
+            }
+            // It is made by a start.
+            (None, Act::Fetched) => false,
             (None, Act::Append | Act::Keep) => {
                 let mut above = need.path.ancestors().skip(1);
                 let above = above.find_map(|above| above.canonicalize().ok());
@@ -337,6 +361,20 @@ const USUAL: &[&str] = &[
     "/dev/random",
     "/dev/urandom",
     "/dev/zero",
+];
+
+/// What the C library reads to look up a name.
+const OF_RESOLVER: &[&str] = &[
+    "/etc",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/lib",
+    "/lib64",
+    "/nix/store",
+    "/gnu/store",
+    "/run/systemd/resolve",
+    "/dev/urandom",
 ];
 
 /// Folders whose other content is none of a server's business, though one of its folders lies there.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use kettle_kernel::ktls::Version;
 use rustls::ServerConfig;
 
+use crate::challenge::{ACME_TLS, Challenges, asks_for_challenge};
 use crate::control::{Alert, Violation};
 use crate::error::PolicyError;
 use crate::hello::ClientHello;
@@ -91,6 +92,9 @@ pub struct Acceptors {
     default: Acceptor,
     others: Others,
     is_alpn_required: bool,
+    challenges: Option<Challenges>,
+    /// Where certificates are fetched: those there are.
+    fetched: Option<Arc<Identities>>,
 }
 
 impl Acceptors {
@@ -108,7 +112,15 @@ impl Acceptors {
         of_sites: BTreeMap<usize, Acceptor>,
     ) -> Self {
         let of_sites = Arc::new(of_sites);
-        Self { by_name, of_sites, default, others: Others::Taken, is_alpn_required: false }
+        Self {
+            by_name,
+            of_sites,
+            default,
+            others: Others::Taken,
+            is_alpn_required: false,
+            challenges: None,
+            fetched: None,
+        }
     }
 
     /// The table in which it looks names up.
@@ -134,6 +146,16 @@ impl Acceptors {
     /// Refuses clients that ask for a name that was not added; those that ask for none are taken.
     pub fn refuse_unknown_names(&mut self) {
         self.others = Others::TakenWithoutName;
+    }
+
+    /// Answers the challenges of authorities, too.
+    pub fn answer(&mut self, challenges: &Challenges) {
+        self.challenges = Some(challenges.clone());
+    }
+
+    /// Refuses clients that ask for a name whose certificate is fetched and not there yet.
+    pub fn refuse_awaited(&mut self, identities: &Arc<Identities>) {
+        self.fetched = identities.may_lack_any().then(|| Arc::clone(identities));
     }
 
     /// The same for clients that must offer a protocol.
@@ -166,10 +188,26 @@ impl Acceptors {
         &self.default
     }
 
+    /// What the handshake of an authority goes on with that asks for a challenge; none for all other clients.
+    pub(crate) fn challenge(&self, hello: &ClientHello<'_>) -> Result<Option<Acceptor>, Violation> {
+        let Some(challenges) = &self.challenges else { return Ok(None) };
+        let speaks_it =
+            |it: &Acceptor| it.config.alpn_protocols.iter().any(|protocol| protocol == ACME_TLS);
+        if !asks_for_challenge(hello) || self.choose(hello.server_name()).is_ok_and(speaks_it) {
+            return Ok(None);
+        }
+        let config = challenges.tls_alpn(hello).ok_or(NO_CHALLENGE)?;
+        Ok(Some(Acceptor::new(&config, &[Version::Tls12, Version::Tls13])))
+    }
+
+    /// True if the certificate for a name is fetched and not there yet.
+    pub(crate) fn awaits(&self, server_name: Option<&str>) -> bool {
+        self.fetched.as_ref().is_some_and(|it| it.awaits(server_name.filter(is_no_address)))
+    }
+
     /// The acceptor for a client that asks for this name.
     pub(crate) fn choose(&self, server_name: Option<&str>) -> Result<&Acceptor, Violation> {
-        // An address is no name (RFC 6066 §3): rustls takes it for none.
-        let named = server_name.filter(|name| name.parse::<IpAddr>().is_err());
+        let named = server_name.filter(is_no_address);
         let own = named.and_then(|name| self.by_name.find(name));
         match own.and_then(|own| self.of_sites.get(own.value)) {
             Some(acceptor) => Ok(acceptor),
@@ -180,6 +218,11 @@ impl Acceptors {
             None => Err(UNKNOWN_NAME),
         }
     }
+}
+
+/// An address is no name (RFC 6066 §3): rustls takes it for none.
+fn is_no_address(name: &&str) -> bool {
+    name.parse::<IpAddr>().is_err()
 }
 
 /// What becomes of clients that ask for a name that was not added, or for none.
@@ -198,6 +241,10 @@ impl From<Acceptor> for Acceptors {
 
 const NO_PROTOCOL: Violation =
     Violation { alert: Alert::NO_APPLICATION_PROTOCOL, what: "no application protocol offered" };
+const NO_CHALLENGE: Violation = Violation {
+    alert: Alert::NO_APPLICATION_PROTOCOL,
+    what: "a challenge that nobody has asked for",
+};
 const NO_NAME: Violation =
     Violation { alert: Alert::MISSING_EXTENSION, what: "no server name where one is needed" };
 const UNKNOWN_NAME: Violation =

@@ -388,6 +388,47 @@ impl std::error::Error for SelfSignedError {
     }
 }
 
+/// Why a challenge is not answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChallengeError {
+    /// So many are answered already.
+    TooMany,
+    /// It is not a token with its key authorization.
+    BadToken,
+    /// No certificate can be made for the name.
+    Certificate(String),
+}
+
+impl fmt::Display for ChallengeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMany => f.write_str("as many challenges are answered as can be"),
+            Self::BadToken => f.write_str("no key authorization of this token"),
+            Self::Certificate(detail) => write!(f, "no certificate can be made: {detail}"),
+        }
+    }
+}
+
+impl std::error::Error for ChallengeError {}
+
+/// Why there is no key or no request for a certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IssueError(pub(crate) String);
+
+impl IssueError {
+    pub(crate) fn of(error: rcgen::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl fmt::Display for IssueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for IssueError {}
+
 /// Why settings make no TLS client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectorError {

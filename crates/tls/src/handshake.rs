@@ -59,6 +59,8 @@ pub(crate) enum Step {
     Blocked(Box<Handshake>),
     /// The peer speaks plain HTTP; this is what it said so far.
     PlainHttp(Queue),
+    /// An authority has seen the certificate of a challenge; the queue holds what ends the connection.
+    Challenged(Queue),
     /// The handshake is complete; `outgoing` may still hold its last messages.
     Complete(Box<Established>),
     /// It failed; the queue holds the alert that says so, unless the peer ended it.
@@ -116,7 +118,9 @@ impl Handshake {
                 Err(error) => return self.fail(error),
             };
             if !self.connection.is_handshaking() && !self.connection.wants_write() {
+                let is_challenge = self.guard.is_challenge();
                 return match self.establish() {
+                    Ok(established) if is_challenge => Step::Challenged(established.farewell()),
                     Ok(established) => Step::Complete(Box::new(established)),
                     Err(error) => Step::Failed(error, Queue::default()),
                 };
@@ -299,6 +303,20 @@ impl Handshake {
             incoming,
             outgoing,
         })
+    }
+}
+
+impl Established {
+    /// What is left to say where nothing is to be served (RFC 8737 §3).
+    fn farewell(mut self) -> Queue {
+        let [level, description] = Alert::CLOSE_NOTIFY.message();
+        // Where it cannot be sealed, the end of the connection says it.
+        _ = self.outgoing.append_sealed(
+            &mut self.sealer,
+            ContentType::Alert,
+            &[level, description],
+        );
+        self.outgoing
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod acceptors;
 pub mod buffers;
+pub mod challenge;
 mod client_auth;
 mod compressed_chain;
 pub mod connector;
@@ -13,6 +14,7 @@ pub mod error;
 mod handshake;
 pub mod hello;
 pub mod identity;
+pub mod issue;
 pub mod mac;
 pub mod names;
 mod peer_certificate;
@@ -35,6 +37,7 @@ pub mod trust;
 mod test_identity;
 
 pub use acceptors::{Acceptor, Acceptors};
+pub use challenge::Challenges;
 pub use client_auth::{ClientAuth, ClientAuthMode};
 pub use handshake::HandshakeError;
 pub use kettle_kernel::ktls::{Cipher, Version};

@@ -159,7 +159,7 @@ fn generate(names: &[String], kind: KeyKind, now: SystemTime) -> Result<Pem, Sel
 }
 
 /// RSA keys of 4096 bits may take seconds.
-fn generate_key(kind: KeyKind) -> Result<KeyPair, SelfSignedError> {
+pub(crate) fn generate_key(kind: KeyKind) -> Result<KeyPair, SelfSignedError> {
     let rsa = |size| KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, size);
     let key = match kind {
         KeyKind::EcdsaP256 => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256),

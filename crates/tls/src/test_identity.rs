@@ -259,7 +259,7 @@ pub(crate) fn accept_in_pieces(
                     pieces.for_each(|rest| server.incoming.append(&rest));
                     return Ok(Connected { server, client });
                 }
-                Step::PlainHttp(_) => panic!("no plain HTTP"),
+                Step::PlainHttp(_) | Step::Challenged(_) => panic!("no plain HTTP"),
                 Step::Failed(server, outgoing) => {
                     let client = match show(&mut client, outgoing.filled()) {
                         Err(Error::AlertReceived(alert)) => Some(alert),

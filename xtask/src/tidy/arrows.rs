@@ -103,6 +103,7 @@ const HOMES: &[(&str, &[&str])] = &[
     (
         "tokio",
         &[
+            "kettle-acme",
             "kettle-server",
             "kettle-supervisor",
             "kettle-tls",

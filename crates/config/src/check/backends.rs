@@ -140,7 +140,7 @@ fn check_listener(index: usize, listener: &Listener, reach: &Reach<'_>, reader: 
     let is_carried = reach.sites(listener).next().is_some();
     let address = &listener.address;
     let (message, help) = match &listener.kind {
-        ListenerKind::Tls(tls) if !is_carried && names_backend && tls.certificates.is_empty() => (
+        ListenerKind::Tls(tls) if !is_carried && names_backend && !tls.has_own_certificates() => (
             "no site has a certificate for this listener",
             "[[site]] with names = [\"_\"] and a [[site.certificate]]",
         ),
@@ -203,14 +203,14 @@ fn check_protocols(index: usize, listener: &Listener, reach: &Reach<'_>, reader:
 
 /// Certificates of a listener's own take the place of sites.
 fn check_own_certificates(index: usize, listener: &Listener, reader: &mut Reader<'_>) {
-    let has_none = listener.tls().is_some_and(|tls| tls.certificates.is_empty());
+    let has_none = listener.tls().is_some_and(|tls| !tls.has_own_certificates());
     let place = reader.place(&format!("listener.{index}.unknown_names"));
     if let Some(place) = place.filter(|_| has_none) {
         let message = "this is about the certificates of a listener's own, and there is none";
         let help = "remove it, and `backend` here: then only names that sites have are served";
         reader.report_at(&place, message.to_owned(), Help::act(help));
     }
-    let own = listener.tls().filter(|tls| !tls.certificates.is_empty());
+    let own = listener.tls().filter(|tls| tls.has_own_certificates());
     if let Some(site) = own.and_then(|tls| tls.sites.first()) {
         let message = "a listener with certificates of its own reaches no site".to_owned();
         reader.report_located(site, message, Help::act("remove `sites` or the certificates"));

@@ -56,7 +56,7 @@ pub(super) fn names_sites(listener: &Listener) -> bool {
     match &listener.kind {
         ListenerKind::Https(https) => !https.sites.is_empty(),
         ListenerKind::Http(_) => true,
-        ListenerKind::Tls(tls) => !tls.sites.is_empty() || !tls.certificates.is_empty(),
+        ListenerKind::Tls(tls) => !tls.sites.is_empty() || tls.has_own_certificates(),
         ListenerKind::Tcp(_) | ListenerKind::Passthrough(_) | ListenerKind::Redirect(_) => false,
     }
 }
@@ -109,7 +109,7 @@ fn check_name(
     } else if kind == "https" && !is_any_of(Site::has_certificate) {
         (
             "the site has no certificate",
-            "give it a [[site.certificate]], or name it on a listener with kind = \"http\"",
+            "give it [site.acme] or a [[site.certificate]], or name it on a listener with kind = \"http\"",
         )
     } else if kind == "http" && all().all(|site| site.client_auth.is_some()) {
         (

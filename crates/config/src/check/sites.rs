@@ -192,9 +192,11 @@ fn check_certificates(
         let message = "the site has a certificate, so none is generated".to_owned();
         reader.report_at(&place, message, Help::write("false"));
     }
-    if let Some(listener) = who_shows_it.filter(|_| !site.self_signed && !has_certificates) {
+    let is_fetched = reader.is_written(&format!("site.{index}.acme"));
+    let has_any = site.self_signed || has_certificates || is_fetched;
+    if let Some(listener) = who_shows_it.filter(|_| !has_any) {
         let message = format!("the site has no certificate and there is {listener}");
-        let help = "[[site.certificate]] with chain = \"…\" and key = \"…\", \
+        let help = "[site.acme], which fetches one, [[site.certificate]] with chain = \"…\" and key = \"…\", \
                        or self_signed = true for tests";
         find_in_site(index, site, reader, message, help);
     }
@@ -211,7 +213,8 @@ fn check_certificates(
 
 /// What only clients that speak TLS can be asked or told.
 fn check_without_tls(index: usize, site: &Site, reader: &mut Reader<'_>) {
-    if !site.is_served() || reader.is_written(&format!("site.{index}.certificate")) {
+    let has_one = |name: &str| reader.is_written(&format!("site.{index}.{name}"));
+    if !site.is_served() || has_one("certificate") || has_one("acme") {
         return;
     }
     for name in ["client_auth", "hsts"] {

@@ -7,7 +7,7 @@ const NO_OTHER_ASKED: &str =
 const NO_VARIABLES: &str = "kettle has no variables";
 const HTTP_ONLY: &str = "kettle asks backends by HTTP/1.1 and FastCGI only";
 const RUN: &str = "write `backend` and [site.route.fastcgi] below [[site.route]], and protocol = \"fastcgi\" in that [[backend]]";
-const NO_ACME: &str = "kettle fetches no certificates; let certbot or another client write the files that [[site.certificate]] names";
+const ACME: &str = "write [[acme]], which names an authority, and [site.acme] below each [[site]] that gets its certificate there";
 const IN_FRONT: &str = "`kettle run` stays in front, and systemd knows its number";
 const CHOSEN: &str =
     "kettle chooses how it sends each response, and `path` of the listener says otherwise";
@@ -106,12 +106,11 @@ pub(super) const SETTINGS: &[(&str, Here)] = &[
     ("ssl_early_data", Not("no early data is taken, because it can be replayed")),
     ("ssl_buffer_size", Not("records begin small and grow")),
     ("sni", Called(&["name"])),
-    ("acme", Not(NO_ACME)),
-    ("auto_https", Not(NO_ACME)),
-    ("certresolver", Not(NO_ACME)),
-    ("certificatesresolvers", Not(NO_ACME)),
-    ("letsencrypt", Not(NO_ACME)),
-    ("on_demand_tls", Not(NO_ACME)),
+    ("auto_https", Do(ACME)),
+    ("certresolver", Do(ACME)),
+    ("certificatesresolvers", Do(ACME)),
+    ("letsencrypt", Do(ACME)),
+    ("on_demand_tls", Not("certificates are fetched for names that stand in this file only")),
     // The process.
     ("worker_processes", Called(&["workers"])),
     ("threads", Called(&["workers"])),

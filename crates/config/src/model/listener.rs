@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::acme::{ListenerAcme, WantedCertificate};
 use super::tls::{Certificate, ClientAuth, StartTls, Suite, TlsVersion};
 use crate::located::Located;
 use crate::setting::{
@@ -236,6 +237,8 @@ settings! {
         /// Certificates of the listener's own, each for the names in it, its common name included. With them no site is
         /// reached here. Of those that have a name the first is shown, and the first of all to clients that ask for no name.
         pub certificates: Vec<ListenerCertificate> as "certificate" = sections(),
+        /// A certificate that is fetched. It is one of the listener's own.
+        pub acme: Option<Box<ListenerAcme>> = optional(section(), "none is fetched"),
         /// With certificates of its own: what a client gets that asks for a name which none of them has.
         pub unknown_names: UnknownNames = word(UnknownNames::Serve),
         /// The versions offered here, if not those of `[tls]`.
@@ -283,6 +286,17 @@ settings! {
 }
 
 impl TlsListener {
+    /// True if it shows certificates of its own, and reaches no site.
+    pub fn has_own_certificates(&self) -> bool {
+        self.acme.is_some() || !self.certificates.is_empty()
+    }
+
+    /// The certificate of its own that is to be fetched.
+    pub fn wanted_certificate(&self) -> Option<WantedCertificate<'_>> {
+        let acme = self.acme.as_ref()?;
+        Some(WantedCertificate { names: &acme.names, how: &acme.certificate })
+    }
+
     /// The protocols that its backend speaks, preferred first. Clients of PostgreSQL ask for its protocol since version 17,
     /// and must where TLS begins without a dialogue.
     pub fn spoken(&self) -> impl Iterator<Item = &str> {

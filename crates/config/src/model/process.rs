@@ -33,8 +33,26 @@ settings! {
         /// around what this configuration names, writes only its logs and state, makes only a server's system calls, executes
         /// nothing, and connects nowhere where there is no backend. A reload that names files elsewhere is refused until the next start.
         pub sandbox: Sandboxing = word(Sandboxing::Auto),
-        /// Where generated certificates are kept, and bodies of requests while they are stored (`request_buffering`).
+        /// Where generated certificates are kept (`self-signed`), those that are fetched (`acme`, and `acme-accounts` for the accounts), and
+        /// bodies of requests while they are stored (`bodies`, for `request_buffering`).
         pub state_directory: PathBuf = plain_path("/var/lib/kettle"),
+    }
+}
+
+impl ServerSettings {
+    /// The folder of generated certificates.
+    pub fn generated_certificates(&self) -> PathBuf {
+        self.state_directory.join("self-signed")
+    }
+
+    /// The folder of bodies that are stored.
+    pub fn stored_bodies(&self) -> PathBuf {
+        self.state_directory.join("bodies")
+    }
+
+    /// The folder of certificates that are fetched, each with a folder of its own in it.
+    pub fn fetched_certificates(&self) -> PathBuf {
+        self.state_directory.join("acme/certificates")
     }
 }
 

@@ -151,7 +151,7 @@ fn taken_sites(listener: &Listener) -> Option<&[super::Located<String>]> {
 /// Whether it carries a site's connections, if it takes that site.
 fn is_carried(listener: &Listener) -> impl Fn(&Site) -> bool + use<> {
     let names_backend = listener.backends().next().is_some();
-    let takes_sites = listener.tls().is_none_or(|tls| tls.certificates.is_empty());
+    let takes_sites = listener.tls().is_none_or(|tls| !tls.has_own_certificates());
     let takes_sites = takes_sites && listener.reaches_sites_backends();
     move |site| takes_sites && (names_backend || site.names_backend())
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::acme::{AcmeCertificate, WantedCertificate};
 use super::before::Before;
 use super::error_page::{ErrorPage, error_pages};
 use super::listener::TxPathChoice;
@@ -32,8 +33,10 @@ settings! {
         /// A certificate and its key. A site may have several, one for each type of key (ECDSA,
         /// RSA, Ed25519, ML-DSA); what the client can verify decides.
         pub certificates: Vec<Certificate> as "certificate" = sections(),
+        /// Fetches a certificate for all names of the site and renews it. Those of `[[site.certificate]]` come before.
+        pub acme: Option<AcmeCertificate> = optional(section(), "none is fetched"),
         /// Uses a generated certificate, which no client trusts by itself, where no
-        /// `[[site.certificate]]` is given. For tests and first steps.
+        /// `[[site.certificate]]` is given. For tests and first steps. Beside `[site.acme]` it is shown until one is fetched.
         pub self_signed: bool = flag(false),
         /// Asks clients for certificates of their own (mutual TLS).
         pub client_auth: Option<ClientAuth> = optional(section(), "clients are not asked"),
@@ -111,9 +114,14 @@ impl Site {
         when.filter(|it| it.file.is_some()).filter_map(|it| it.file_root.as_ref())
     }
 
-    /// True if it has a certificate, if only a generated one.
+    /// True if it has a certificate, if only a generated one or one that is fetched yet.
     pub fn has_certificate(&self) -> bool {
-        self.self_signed || !self.certificates.is_empty()
+        self.self_signed || self.acme.is_some() || !self.certificates.is_empty()
+    }
+
+    /// The certificate that is to be fetched for it.
+    pub fn wanted_certificate(&self) -> Option<WantedCertificate<'_>> {
+        Some(WantedCertificate { names: &self.names, how: self.acme.as_ref()? })
     }
 
     /// True if it is the default site of the listeners that have it.

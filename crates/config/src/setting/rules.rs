@@ -2,6 +2,7 @@
 //!
 //! A rule says what it takes, shows an example, and turns the written text into the stored one.
 
+mod acme;
 mod name;
 mod prefix;
 mod program;
@@ -11,6 +12,9 @@ use super::quote::quoted;
 use crate::diagnostic::Help;
 use crate::glob;
 
+pub(crate) use acme::{
+    ACME_CONTACT, ACME_DIRECTORY, ACME_WORD, LETS_ENCRYPT, LETS_ENCRYPT_STAGING,
+};
 pub(super) use name::{host_name, site_name};
 pub use prefix::written_prefix;
 pub(crate) use request::{

@@ -27,6 +27,17 @@ pub(crate) trait Settings: Default {
     }
 }
 
+/// A table that is seldom there takes no room in the one that has it.
+impl<S: Settings> Settings for Box<S> {
+    fn describe() -> Section {
+        S::describe()
+    }
+
+    fn take(table: &Table<'_>, reader: &mut Reader<'_>) -> Self {
+        Self::new(S::take(table, reader))
+    }
+}
+
 /// An enumeration declared with `variants!`: one word in the table decides which other settings it may hold.
 pub(crate) trait Variants: Default {
     /// The setting that holds the word, then the settings of all variants, each once.

@@ -284,3 +284,36 @@ help: leave it if none there keeps responses; else remove it",
     assert_advised(&with(proxies, guarded), "");
     assert_advised(&with(proxies, "mark_private = false"), "");
 }
+
+#[test]
+fn authorities_are_asked_and_reach_us() {
+    let acme = |name: &str| {
+        format!("[[acme]]\nname = \"{name}\"\ndirectory = \"letsencrypt\"\naccept_terms = true\n")
+    };
+    let site = "[[site]]\nnames = [\"a.org\"]\nacme = { authorities = [\"le\"] }\nroute = [{ root = \"/srv\" }]\n";
+    let at = |port: u16| format!("[[listener]]\naddress = \"127.0.0.1:{port}\"\n");
+    assert_advised(
+        &(at(443) + &acme("le") + &acme("other") + site),
+        r#"kettle.toml:8:8: no site asks "other" for a certificate
+ 8 | name = "other"
+   |        ^^^^^^^
+help: write [site.acme] below a [[site]], or remove it"#,
+    );
+    assert_advised(
+        &(at(8443) + &acme("le") + site),
+        r#"kettle.toml:8:10: no challenge for "a.org" arrives: an authority connects to port 443 for tls-alpn-01 and to port 80 for http-01
+ 8 | names = ["a.org"]
+   |          ^^^^^^^
+help: add a [[listener]] there; or leave it, if these ports are forwarded to others"#,
+    );
+    let redirect = at(80) + "kind = \"redirect\"\nredirect_port = 8443\n";
+    assert_advised(&(at(8443) + &redirect + &acme("le") + site), "");
+    let tls = at(443) + "kind = \"tls\"\nbackend_by_alpn = { \"acme-tls/1\" = \"app\" }\n";
+    assert_advised(
+        &(tls + &acme("le") + "[[site]]\nnames = [\"a.org\"]\nacme = {}\n" + APP),
+        r#"kettle.toml:4:19: "acme-tls/1" goes to a backend here, so kettle answers no tls-alpn-01
+ 4 | backend_by_alpn = { "acme-tls/1" = "app" }
+   |                   ^^^^^^^^^^^^^^^^^^^^^^^^
+help: remove it, or write challenges = ["http-01"] in each [site.acme]"#,
+    );
+}

@@ -4,11 +4,16 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use rustix::process::Pid;
+
 /// Which of the two processes this is.
 #[derive(Debug)]
 pub(crate) enum Fork {
     /// The one that was there before.
-    Parent,
+    Parent {
+        /// The new one.
+        child: Pid,
+    },
     /// The new one.
     Child,
 }
@@ -25,7 +30,10 @@ pub(crate) fn fork() -> io::Result<Fork> {
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Fork::Child),
-        _ => Ok(Fork::Parent),
+        child => match Pid::from_raw(child) {
+            Some(child) => Ok(Fork::Parent { child }),
+            None => Err(io::ErrorKind::InvalidData.into()),
+        },
     }
 }
 
@@ -36,6 +44,16 @@ pub(crate) fn fork() -> io::Result<Fork> {
 pub(crate) fn forget_children() -> io::Result<()> {
     // SAFETY: takes plain numbers, and what it sets is no function of ours.
     let before = unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+    if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Takes back [`forget_children`] for a new process.
+///
+/// # Errors
+/// If the kernel refuses.
+pub(crate) fn await_children() -> io::Result<()> {
+    // SAFETY: takes plain numbers, and what it sets is no function of ours.
+    let before = unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -67,7 +85,7 @@ pub(crate) fn keep_only(kept: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// Ends this process, and nothing that it shares with the one it was forked from: no buffer is written a second time.
-pub(crate) fn exit_at_once() -> ! {
+pub(crate) fn exit_at_once(status: i32) -> ! {
     // SAFETY: takes a plain number, and does not return.
-    unsafe { libc::_exit(0) }
+    unsafe { libc::_exit(status) }
 }

@@ -22,6 +22,8 @@ pub enum Confined {
     Server,
     /// Reads files and binds sockets for a server.
     Keeper,
+    /// Asks authorities for certificates and keeps them. It listens nowhere.
+    Issuer,
 }
 
 /// Whether this kernel can refuse system calls.
@@ -91,11 +93,14 @@ fn listed(confined: Confined, makes_sockets: bool) -> Result<BpfProgram, Sandbox
     rules.extend(restricted(BOTH_RESTRICTED)?);
     match confined {
         Confined::Keeper => rules.extend(restricted(OF_KEEPER_RESTRICTED)?),
-        Confined::Server => {
+        Confined::Server | Confined::Issuer => {
             rules.extend(always(OF_SERVER));
             rules.extend(always(OF_SERVER_ON_X86));
             rules.extend(restricted(OF_SERVER_RESTRICTED)?);
         }
+    }
+    if confined == Confined::Issuer {
+        rules.retain(|call, _| !OF_LISTENING.contains(call));
     }
     if makes_sockets {
         rules.extend(always(OF_MAKING_SOCKETS));
@@ -292,6 +297,16 @@ const OF_SERVER: &[c_long] = &[
     libc::SYS_rt_sigtimedwait,
     libc::SYS_rt_sigpending,
     libc::SYS_close_range,
+];
+
+/// What only those ask for that others connect to.
+const OF_LISTENING: &[c_long] = &[
+    libc::SYS_listen,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_sendfile,
+    libc::SYS_splice,
+    libc::SYS_tee,
 ];
 
 /// New threads and no processes; sockets of the Internet, of this machine, and for questions to the kernel; questions to

@@ -19,6 +19,7 @@ use super::http1::{RequestStart, is_head};
 use super::{Connection, LINGER};
 use crate::deliver::Delivered;
 use crate::error_page;
+use crate::fixed;
 use crate::redirect::Redirect;
 use crate::request::Head;
 use crate::response::{Body, Response};
@@ -105,10 +106,21 @@ impl Connection {
         };
         let head = head.moved_to(Received::from(received));
         let id = self.client(Some(&head), 1).request_id;
-        let response = self.redirect_for(&head)?.respond(&head, &id);
-        let response = response.unwrap_or_else(|error| error_page::plain(&error, &id));
+        let response = match self.challenge(&head) {
+            Some(response) => response,
+            None => {
+                let response = self.redirect_for(&head)?.respond(&head, &id);
+                response.unwrap_or_else(|error| error_page::plain(&error, &id))
+            }
+        };
         let is_head = head.method() == Method::Head;
         Some((Some(head), is_head, response))
+    }
+
+    /// What an authority asks for, on a listener that only redirects.
+    fn challenge(&self, head: &Head) -> Option<Response> {
+        let is_redirect = matches!(self.listener()?.kind, ListenerKind::Redirect(_));
+        fixed::challenge(self.snapshot.challenges.as_ref().filter(|_| is_redirect)?, head)
     }
 
     fn redirect_for(&self, head: &Head) -> Option<Redirect> {

@@ -146,6 +146,7 @@ fn snapshot(config: &Config, change: impl FnOnce(Router) -> Router) -> Arc<Snaps
         tunnels: Vec::new(),
         backends: Arc::default(),
         upstreams: Arc::default(),
+        challenges: None,
     };
     Arc::new(Snapshot { served: Arc::new(served), listeners: Vec::new() })
 }

@@ -63,7 +63,10 @@ impl<'e> MetricWriter<'e> {
     }
 
     /// One counter for each combination of label values.
-    pub(crate) fn counters<Value: AsRef<str>>(
+    ///
+    /// # Errors
+    /// Those of the encoder.
+    pub fn counters<Value: AsRef<str>>(
         &mut self,
         metric: &Metric,
         counts: impl IntoIterator<Item = (Vec<Value>, u64)>,

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use kettle_config::{Config, Listener, ListenerKind, Reach};
+use kettle_tls::Challenges;
 use kettle_tls::names::Names;
 
 use super::Router;
+use crate::fixed;
 use crate::redirect::Redirect;
 use crate::request::Head;
+use crate::response::Response;
 use crate::site_names::site_names;
 
 /// The names of sites, wherever these are reached.
@@ -73,6 +76,18 @@ impl Router {
         let router = Self::reaching(sites, names, &served, default.as_ref());
         let all_names = Some(Arc::clone(&known.all));
         Some(Self { all_names, https: elsewhere, ..router })
+    }
+
+    /// The same where authorities are answered that validate names over plain HTTP.
+    #[must_use]
+    pub fn answering(self, challenges: Option<&Challenges>) -> Self {
+        let challenges = challenges.filter(|_| self.https.is_some()).cloned();
+        Self { challenges, ..self }
+    }
+
+    /// The answer to an authority that validates a name, whatever the name is.
+    pub(crate) fn challenge(&self, head: &Head) -> Option<Response> {
+        fixed::challenge(self.challenges.as_ref()?, head)
     }
 
     /// Where a client belongs that asks over plain HTTP for a site which https listeners have, by its name.

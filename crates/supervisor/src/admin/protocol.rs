@@ -5,6 +5,7 @@ use std::fmt;
 use kettle_config::Diagnostic;
 use serde::{Deserialize, Serialize};
 
+use super::acme::{AcmeRequest, AcmeStatus};
 use super::backends::BackendsStatus;
 use super::caches::{CachesStatus, PurgeBy};
 use super::status::Status;
@@ -55,6 +56,11 @@ pub enum Request {
         /// Whether it is to have none.
         is_draining: bool,
     },
+    /// Certificates that are fetched.
+    Acme {
+        /// What is asked about them.
+        request: AcmeRequest,
+    },
     /// Finish the requests in flight and end.
     Stop,
 }
@@ -90,6 +96,11 @@ pub enum Reply {
     Caches {
         /// In the order of the configuration.
         caches: CachesStatus,
+    },
+    /// How it stands with certificates that are fetched.
+    Acme {
+        /// How many, and some of them one by one.
+        certificates: AcmeStatus,
     },
     /// Open tunnels.
     Tunnels {

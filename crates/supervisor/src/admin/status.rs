@@ -35,6 +35,9 @@ pub struct Status {
     /// Whether the keeper is there: `running`, or that it has gone; none where there never was one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub keeper: String,
+    /// Whether certificates are fetched: `running`, or why not; none where the configuration has no authority.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub issuer: String,
     /// Configurations taken over since the start.
     pub reloads_done: u64,
     /// Configurations refused since the start.
@@ -272,6 +275,9 @@ impl fmt::Display for Status {
         }
         if !matches!(&*self.keeper, "" | "running") {
             writeln!(out, "keeper       {}", self.keeper)?;
+        }
+        if !matches!(&*self.issuer, "" | "running") {
+            writeln!(out, "issuer       {}", self.issuer)?;
         }
         if self.tx_path == TxPathOverride::User {
             writeln!(out, "switch       user: no further connection moves into the kernel")?;

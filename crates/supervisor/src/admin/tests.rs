@@ -43,6 +43,7 @@ fn status() -> Status {
         tls: "TLS: user space".to_owned(),
         sandbox: "off".to_owned(),
         keeper: String::new(),
+        issuer: String::new(),
         reloads_done: 1,
         reloads_refused: 2,
         log_lines_dropped: 3,

@@ -19,11 +19,13 @@ enum FileState {
 }
 
 impl FileStates {
-    /// At the files of a configuration that wants them watched, at none otherwise.
+    /// At the files of a configuration that wants them watched, and at the certificates that are fetched, whoever fetches them.
     #[must_use]
     pub fn of(config: &Config) -> Self {
         let paths = if config.tls.watch { config.watched_files() } else { Vec::new() };
-        Self::at(paths.into_iter().map(Path::to_owned))
+        let fetched = config.wanted_certificates().filter_map(|it| it.files(&config.server));
+        let fetched = fetched.flat_map(|it| [it.chain.value, it.key.value]);
+        Self::at(paths.into_iter().map(Path::to_owned).chain(fetched))
     }
 
     pub(super) fn at(paths: impl IntoIterator<Item = PathBuf>) -> Self {

@@ -166,3 +166,21 @@ fn a_thread_that_ended_is_begun_again() {
     watch.begin().unwrap();
     assert!(!watch.alive.as_ref().unwrap().1.is_finished());
 }
+
+#[test]
+fn certificates_that_are_fetched_are_watched_wherever_nothing_else_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[server]\nstate_directory = \"state\"\n[[acme]]\nname = \"own\"\ndirectory = \"letsencrypt\"\n\
+                accept_terms = true\n[[listener]]\naddress = \"127.0.0.1:443\"\n[[site]]\nnames = [\"a.org\"]\n\
+                acme = {}\nroute = [{ root = \"/srv\" }]\n";
+    let config = kettle_config::parse(text, &folder.path().join("kettle.toml")).unwrap();
+    let mut watched = Watched::since(FileStates::of(&config));
+    let current = folder.path().join("state/acme/certificates/a.org/current");
+    fs::create_dir_all(&current).unwrap();
+    for name in ["chain.pem", "key.pem"] {
+        fs::write(current.join(name), name).unwrap();
+    }
+    assert_eq!(watched.see(watched.last.again()), None);
+    let change = watched.see(watched.last.again()).unwrap();
+    assert_eq!(change, ["chain.pem", "key.pem"].map(|name| current.join(name)));
+}

@@ -30,6 +30,7 @@ impl MainLoop {
             tls: self.supervisor.placement_line(),
             sandbox: live.sandbox().to_string(),
             keeper: keeper::line(),
+            issuer: self.issuer.line(),
             reloads_done: metrics.reloads_done.load(Relaxed),
             reloads_refused: metrics.reloads_refused.load(Relaxed),
             log_lines_dropped: metrics.log_lines_dropped.load(Relaxed),

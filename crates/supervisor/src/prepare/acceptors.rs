@@ -11,7 +11,7 @@ use kettle_tls::identity::{Identities, Identity};
 use kettle_tls::names::Names;
 use kettle_tls::policy::{HTTP1, HTTP2_AND_1, HTTPS_SERVICE, Policy, PolicyError};
 use kettle_tls::tickets::SharedResumption;
-use kettle_tls::{Acceptor, Acceptors, SiteGroup};
+use kettle_tls::{Acceptor, Acceptors, Challenges, SiteGroup};
 
 use super::Diagnostics;
 use super::client_auth::LoadedClientAuth;
@@ -28,6 +28,8 @@ pub(super) struct AcceptorSource<'a> {
     pub(super) resumption: &'a SharedResumption,
     /// The names of the sites of https listeners that name none, where requests look them up.
     pub(super) names: Option<&'a Arc<Names<usize>>>,
+    /// What authorities are shown, where certificates are fetched.
+    pub(super) challenges: Option<&'a Challenges>,
 }
 
 /// The protocols that clients of a site may speak, preferred first, and whether they must offer one.
@@ -132,7 +134,7 @@ impl AcceptorSource<'_> {
             (protocols.map(str::as_bytes).collect(), routes.needs_alpn())
         };
         let policy = policy::of_listener(tls, self.policy);
-        if !tls.certificates.is_empty() {
+        if tls.has_own_certificates() {
             let identities = self.loaded.of_listeners.get(index).map_or(&[][..], Vec::as_slice);
             return self.own(&policy, &service, tls, identities, &protocols(None));
         }
@@ -164,11 +166,21 @@ impl AcceptorSource<'_> {
         for identity in identities {
             by_name.add_site(&identity.asked_names(), false, vec![Arc::clone(identity)]);
         }
+        let wanted = tls.wanted_certificate();
+        let wanted_names: Vec<String> =
+            wanted.iter().flat_map(|it| it.names).map(|name| name.value.clone()).collect();
+        if let Some(wanted) = wanted {
+            let fetched = self.loaded.fetched(self.config, wanted).cloned();
+            by_name.add_awaiting(&wanted_names, fetched.into_iter().collect());
+        }
         let by_name = Arc::new(by_name);
         let mut made = HashMap::new();
         let mut acceptors: Option<Acceptors> = None;
-        for (certificate, identity) in tls.certificates.iter().zip(identities) {
-            let asked = certificate.client_auth.as_ref();
+        let own = tls.certificates.iter().zip(identities);
+        let own = own.map(|(certificate, identity)| {
+            (certificate.client_auth.as_ref(), identity.asked_names())
+        });
+        for (asked, names) in own.chain(wanted.map(|_| (None, wanted_names))) {
             let acceptor = match made.get(&asked.map(ClientAuth::key)) {
                 Some(acceptor) => Acceptor::clone(acceptor),
                 None => {
@@ -183,13 +195,15 @@ impl AcceptorSource<'_> {
                 }
             };
             let all = acceptors.get_or_insert_with(|| Acceptors::new(acceptor.clone()));
-            all.add(identity.asked_names().iter().map(String::as_str), &acceptor);
+            all.add(names.iter().map(String::as_str), &acceptor);
             made.insert(asked.map(ClientAuth::key), acceptor);
         }
         let mut acceptors = acceptors.ok_or_else(|| unread("certificates"))?;
         if tls.unknown_names == UnknownNames::Refuse {
             acceptors.refuse_unknown_names();
         }
+        acceptors.refuse_awaited(&by_name);
+        self.challenges.inspect(|it| acceptors.answer(it));
         Ok(acceptors)
     }
 
@@ -219,7 +233,10 @@ impl AcceptorSource<'_> {
         let default = of(default.map(|(_, site)| *site))?;
         let each = sites.iter().map(|(number, site)| Ok((*number, of(Some(site))?)));
         let of_sites = each.collect::<Result<_, PolicyError>>()?;
-        Ok(Acceptors::of_sites(default, names, of_sites))
+        let mut acceptors = Acceptors::of_sites(default, names, of_sites);
+        acceptors.refuse_awaited(&identities);
+        self.challenges.inspect(|it| acceptors.answer(it));
+        Ok(acceptors)
     }
 
     fn acceptor(

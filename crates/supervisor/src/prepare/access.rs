@@ -3,6 +3,7 @@
 //! A start as root opens everything with root's rights, so what `server.user` may not do shows later: at the first reload
 //! after a renewal, at a rotation, or as a 403. Only refused permissions are found here; what is missing is not.
 
+use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -99,13 +100,13 @@ pub(super) fn check(config: &Config, account: Option<&Account>, diagnostics: &mu
     for need in &mut needs {
         need.real = need.path.canonicalize().ok();
     }
-    let is_the_keepers = |need: &Need<'_>| need.is_of_reload() && is_chosen_by_root(need.path);
+    let is_the_keepers = |need: &Need<'_>| need.is_of_reload() && is_chosen_by_root(&need.path);
     if keeper::is_there() {
         needs.retain(|need| !is_the_keepers(need));
     }
     if account.is_some_and(|account| !account.is_current()) {
         let is_made_by_root = cache_folders::are_made_by_root(config);
-        needs.retain(|need| !is_made_by_root(need.path));
+        needs.retain(|need| !is_made_by_root(&need.path));
     }
     for need in needs.iter().filter(|need| need.is_pipe_without_reader()) {
         let written = need.path.display().to_string();
@@ -142,7 +143,7 @@ pub(super) fn check(config: &Config, account: Option<&Account>, diagnostics: &mu
 }
 
 /// The files that a configuration has read again at each reload.
-pub(crate) fn files_read(config: &Config) -> impl Iterator<Item = &Path> {
+pub(crate) fn files_read(config: &Config) -> impl Iterator<Item = Cow<'_, Path>> {
     needs(config).into_iter().filter(Need::is_of_reload).map(|need| need.path)
 }
 
@@ -151,7 +152,7 @@ pub(crate) struct Need<'c> {
     /// Where that is written.
     pub(crate) at: Position,
     /// With what.
-    pub(crate) path: &'c Path,
+    pub(crate) path: Cow<'c, Path>,
     /// The path without symbolic links, for whoever tries the need: folders on the way there may refuse as well.
     real: Option<PathBuf>,
     /// What it does there.
@@ -172,6 +173,8 @@ pub(crate) enum Act {
     Append,
     /// Make files in a folder, which may yet have to be made.
     Keep,
+    /// Read what another process of ours makes there.
+    Fetched,
 }
 
 /// Why a need is not met.
@@ -220,18 +223,28 @@ pub(crate) fn needs(config: &Config) -> Vec<Need<'_>> {
     if config.sites.iter().any(|site| site.self_signed && site.certificates.is_empty()) {
         let at = config.position_of("server.state_directory");
         let consequence = "a generated certificate cannot be kept and renewed";
-        needs.push(Need::new(at, &config.server.state_directory, Act::Keep, consequence));
+        needs.push(Need::new(at, config.server.generated_certificates(), Act::Keep, consequence));
+    }
+    if config.wanted_certificates().next().is_some() {
+        let (at, consequence) =
+            (config.position_of("server.state_directory"), "no certificate can be fetched");
+        needs.push(Need::new(at, config.server.fetched_certificates(), Act::Fetched, consequence));
     }
     needs
 }
 
 impl<'c> Need<'c> {
     fn of(path: &'c Located<PathBuf>, act: Act, consequence: &'static str) -> Self {
-        Self::new(path.at, &path.value, act, consequence)
+        Self::new(path.at, path.value.as_path(), act, consequence)
     }
 
-    fn new(at: Position, path: &'c Path, act: Act, consequence: &'static str) -> Self {
-        Self { at, path, real: None, act, consequence }
+    fn new(
+        at: Position,
+        path: impl Into<Cow<'c, Path>>,
+        act: Act,
+        consequence: &'static str,
+    ) -> Self {
+        Self { at, path: path.into(), real: None, act, consequence }
     }
 
     /// Whether it is there for reloads, in which a keeper reads and lists for the server.
@@ -246,7 +259,7 @@ impl<'c> Need<'c> {
         };
         self.attempt().err().filter(is_refused)?;
         let real = self.real.as_deref();
-        let mut folders = [Some(self.path), real].into_iter().flatten().flat_map(folders_above);
+        let mut folders = [Some(&*self.path), real].into_iter().flatten().flat_map(folders_above);
         let (by, wanted) = match folders.find(|folder| may(folder, Access::EXEC_OK).is_err()) {
             // To be let in is not all that it takes to make a file there.
             Some(folder) if self.makes_in(folder) => (folder, "wx"),
@@ -266,16 +279,19 @@ impl<'c> Need<'c> {
 
     /// Whether it would be made in this folder.
     fn makes_in(&self, folder: &Path) -> bool {
-        matches!(self.act, Act::Append | Act::Keep) && folder == nearest_folder(self.path)
+        matches!(self.act, Act::Append | Act::Keep | Act::Fetched)
+            && folder == nearest_folder(&self.path)
     }
 
     fn attempt(&self) -> io::Result<()> {
         match self.act {
             Act::Read => self.open(OpenOptions::new().read(true)),
-            Act::Search => may(self.path, Access::EXEC_OK),
-            Act::List => may(self.path, Access::READ_OK | Access::EXEC_OK),
+            Act::Search => may(&self.path, Access::EXEC_OK),
+            Act::List => may(&self.path, Access::READ_OK | Access::EXEC_OK),
             Act::Append => self.or_make(|| self.open(OpenOptions::new().append(true))),
-            Act::Keep => self.or_make(|| may(self.path, Access::WRITE_OK | Access::EXEC_OK)),
+            Act::Keep | Act::Fetched => {
+                self.or_make(|| may(&self.path, Access::WRITE_OK | Access::EXEC_OK))
+            }
         }
     }
 
@@ -283,14 +299,14 @@ impl<'c> Need<'c> {
     fn open(&self, options: &mut OpenOptions) -> io::Result<()> {
         // A pipe must not make us wait for its other end.
         let flags = OFlags::NONBLOCK.bits().cast_signed();
-        options.custom_flags(flags).open(self.path).map(drop)
+        options.custom_flags(flags).open(&self.path).map(drop)
     }
 
     /// What is not there yet needs a folder to be made in.
     fn or_make(&self, attempt: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         match attempt() {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let above = nearest_folder(self.path);
+                let above = nearest_folder(&self.path);
                 may(above, Access::WRITE_OK | Access::EXEC_OK)
             }
             outcome => outcome,
@@ -300,12 +316,12 @@ impl<'c> Need<'c> {
     /// What refuses when every folder on the way lets the user pass.
     fn last_step(&self) -> (&Path, &'static str) {
         match self.act {
-            Act::Read => (self.path, "r"),
-            Act::Search => (self.path, "x"),
-            Act::List => (self.path, "rx"),
-            Act::Append if self.path.exists() => (self.path, "w"),
-            Act::Keep if self.path.exists() => (self.path, "wx"),
-            Act::Append | Act::Keep => (nearest_folder(self.path), "wx"),
+            Act::Read => (&self.path, "r"),
+            Act::Search => (&self.path, "x"),
+            Act::List => (&self.path, "rx"),
+            Act::Append if self.path.exists() => (&self.path, "w"),
+            Act::Keep | Act::Fetched if self.path.exists() => (&self.path, "wx"),
+            Act::Append | Act::Keep | Act::Fetched => (nearest_folder(&self.path), "wx"),
         }
     }
 
@@ -319,7 +335,7 @@ impl<'c> Need<'c> {
             Act::Search => "open files in",
             Act::List => "list",
             Act::Append => "write to",
-            Act::Keep => "keep files in",
+            Act::Keep | Act::Fetched => "keep files in",
         };
         let path = self.path.display();
         let by = if refusal.by == self.path {

@@ -63,7 +63,7 @@ pub(super) fn are_made_by_root(config: &Config) -> impl Fn(&Path) -> bool {
 
 /// Makes a folder that this account has. Only where it may not do so itself, and nobody but root could have put something else on the
 /// way, root does it.
-fn make(folder: &Path, account: Option<&Account>) -> io::Result<()> {
+pub(super) fn make(folder: &Path, account: Option<&Account>) -> io::Result<()> {
     let make_own = || DirBuilder::new().mode(0o700).create(folder);
     let made = match account.filter(|account| !account.is_current()) {
         None => make_own(),

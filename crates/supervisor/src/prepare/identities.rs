@@ -1,11 +1,13 @@
 //! The certificates a configuration names, and the one that is generated for it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use kettle_config::{ANY_NAME, Config, Position, Reach, Site};
+use kettle_config::{
+    ANY_NAME, Certificate, Config, Position, Reach, Site, TlsListener, WantedCertificate,
+};
 use kettle_kernel::process;
 use kettle_server::route::first_alike;
 use kettle_tls::identity::{Identities, Identity};
@@ -13,6 +15,8 @@ use kettle_tls::names::Names;
 use kettle_tls::self_signed::{self, SelfSignedError};
 
 use super::Diagnostics;
+use super::access::account;
+use super::cache_folders::make as make_folder;
 use crate::ends::CertificateEnds;
 
 mod addresses;
@@ -46,6 +50,10 @@ pub(super) struct LoadedIdentities {
     of_sites: Vec<Vec<Arc<Identity>>>,
     /// Those of listeners, one for each certificate in its order; nothing where one could not be loaded.
     pub(super) of_listeners: Vec<Vec<Arc<Identity>>>,
+    /// Those that are fetched, as far as they are there, by their chains.
+    fetched: HashMap<PathBuf, Arc<Identity>>,
+    /// Of these, those that listeners show.
+    fetched_of_listeners: Vec<Arc<Identity>>,
     /// Those that kettle shows to servers of backends.
     pub(super) of_backends: Vec<Arc<Identity>>,
 }
@@ -54,14 +62,15 @@ impl LoadedIdentities {
     /// When all of them end.
     pub(super) fn ends(&self, generated: Option<&Generated>) -> CertificateEnds {
         let shown = self.of_sites.iter().chain(&self.of_listeners).flatten();
+        let shown = shown.chain(&self.fetched_of_listeners);
         let generated = generated.map(|it| &it.identity);
         CertificateEnds::of(shown.chain(&self.of_backends), generated)
     }
 
     /// In the order of the sites, then of the listeners; what neighbours share, once.
     pub(super) fn all(&self) -> Vec<Arc<Identity>> {
-        let mut all: Vec<_> =
-            self.of_sites.iter().chain(&self.of_listeners).flatten().cloned().collect();
+        let all = self.of_sites.iter().chain(&self.of_listeners).flatten();
+        let mut all: Vec<_> = all.chain(&self.fetched_of_listeners).cloned().collect();
         all.dedup_by(|one, other| Arc::ptr_eq(one, other));
         all
     }
@@ -75,6 +84,15 @@ impl LoadedIdentities {
         }))
     }
 
+    /// The certificate that is fetched, if it is there.
+    pub(super) fn fetched(
+        &self,
+        config: &Config,
+        wanted: WantedCertificate<'_>,
+    ) -> Option<&Arc<Identity>> {
+        self.fetched.get(&wanted.files(&config.server)?.chain.value)
+    }
+
     /// What a listener may show that has these sites. The certificates of others are not shown, not even to clients that ask for
     /// them: a client that verifies one takes what answers for its site (ALPACA, CVE-2021-3618 and others).
     pub(super) fn shown_by(
@@ -86,15 +104,17 @@ impl LoadedIdentities {
         let own =
             |(number, _): &(usize, &Site)| Some((*number, self.of_sites.get(*number)?.clone()));
         let shown = sites.iter().filter_map(own);
-        Arc::new(Identities::of_sites(Arc::clone(names), shown, default))
+        let awaiting = sites.iter().filter(|(_, site)| site.acme.is_some());
+        let awaiting = awaiting.map(|(number, _)| *number).collect();
+        Arc::new(Identities::of_sites(Arc::clone(names), shown, default, awaiting))
     }
 }
 
-/// Loads the certificates of every site that names some.
+/// Loads the certificates of every site that names some. Those that are fetched are loaded anew where they are others than before.
 pub(super) fn load_identities<'c>(
     config: &'c Config,
     reach: &Reach<'_>,
-    known: &mut KnownIdentities<'c>,
+    (known, before): (&mut KnownIdentities<'c>, Option<&LoadedIdentities>),
     diagnostics: &mut Diagnostics,
 ) -> LoadedIdentities {
     let mut loaded = LoadedIdentities::default();
@@ -103,9 +123,13 @@ pub(super) fn load_identities<'c>(
         for certificate in &site.certificates {
             identities.extend(load_identity(config, certificate.into(), known, diagnostics));
         }
-        if identities.len() == site.certificates.len() && !identities.is_empty() {
+        let has_all = identities.len() == site.certificates.len() && !identities.is_empty();
+        if has_all && site.acme.is_none() {
             check_names(config, site, &identities, diagnostics);
         }
+        let wanted = site.wanted_certificate();
+        let fetched = wanted.and_then(|it| loaded.fetch(config, it, before, diagnostics));
+        identities.extend(fetched);
         loaded.of_sites.push(identities);
     }
     addresses::check(config, reach, &loaded.of_sites, diagnostics);
@@ -116,8 +140,48 @@ pub(super) fn load_identities<'c>(
             identities.extend(load_identity(config, own.into(), known, diagnostics));
         }
         loaded.of_listeners.push(identities);
+        let wanted = listener.tls().and_then(TlsListener::wanted_certificate);
+        let fetched = wanted.and_then(|it| loaded.fetch(config, it, before, diagnostics));
+        loaded.fetched_of_listeners.extend(fetched);
     }
     loaded
+}
+
+impl LoadedIdentities {
+    /// Loads a certificate that was fetched. One that is not there yet is no mistake, and one that is broken will be fetched anew: others
+    /// are served all the same.
+    fn fetch(
+        &mut self,
+        config: &Config,
+        wanted: WantedCertificate<'_>,
+        before: Option<&Self>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Arc<Identity>> {
+        let Certificate { chain, key, .. } = wanted.files(&config.server)?;
+        if !matches!(chain.value.try_exists(), Ok(true)) {
+            return None;
+        }
+        let loaded = match before.and_then(|before| before.fetched.get(&chain.value)) {
+            Some(before) => before.load_again(&chain.value, &key.value, None),
+            None => Identity::load(&chain.value, &key.value, None)
+                .map(|(identity, warnings)| (Arc::new(identity), warnings)),
+        };
+        let mut warn = |message: String| {
+            let folder = wanted.folder().unwrap_or_default();
+            diagnostics.warnings.push(config.diagnostic(chain.at, &folder, message, None));
+        };
+        match loaded {
+            Ok((identity, warnings)) => {
+                warnings.iter().for_each(|warning| warn(warning.to_string()));
+                self.fetched.insert(chain.value, Arc::clone(&identity));
+                Some(identity)
+            }
+            Err(error) => {
+                warn(format!("a certificate that was fetched is not shown: {error}"));
+                None
+            }
+        }
+    }
 }
 
 pub(super) fn load_identity<'c>(
@@ -253,21 +317,23 @@ pub(super) fn load_generated(
 /// Without a configuration file nobody chose where to keep it, so that a machine with no place for it, such as a
 /// container, gets one that is not kept.
 fn generate(config: &Config, names: Vec<String>) -> Result<Generated, SelfSignedError> {
-    let (identity, made) =
-        match self_signed::load_or_generate(&config.server.state_directory, &names) {
-            Ok(files) => {
-                let loaded = Identity::load(&files.chain, &files.key, None);
-                let (identity, _) = loaded.map_err(SelfSignedError::Load)?;
-                (identity, MadeCertificate::KeptIn(files.chain))
-            }
-            Err(error @ SelfSignedError::Unwritable { .. })
-                if config.path.as_os_str().is_empty() =>
-            {
-                let reason = error.to_string();
-                (self_signed::generate_in_memory(&names)?, MadeCertificate::InMemory { reason })
-            }
-            Err(error) => return Err(error),
-        };
+    let folder = config.server.generated_certificates();
+    if let Ok(account) = account(config) {
+        // For the user that serves, who is to write there again. Where it cannot be made so, it is made below, or the error is said there.
+        _ = make_folder(&folder, account.as_ref());
+    }
+    let (identity, made) = match self_signed::load_or_generate(&folder, &names) {
+        Ok(files) => {
+            let loaded = Identity::load(&files.chain, &files.key, None);
+            let (identity, _) = loaded.map_err(SelfSignedError::Load)?;
+            (identity, MadeCertificate::KeptIn(files.chain))
+        }
+        Err(error @ SelfSignedError::Unwritable { .. }) if config.path.as_os_str().is_empty() => {
+            let reason = error.to_string();
+            (self_signed::generate_in_memory(&names)?, MadeCertificate::InMemory { reason })
+        }
+        Err(error) => return Err(error),
+    };
     Ok(Generated { names, identity: Arc::new(identity), made })
 }
 

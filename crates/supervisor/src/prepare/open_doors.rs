@@ -119,7 +119,10 @@ fn add_listeners<'c>(
             ListenerKind::Tcp(tcp) => {
                 backends.entry(&tcp.backend).or_default().add_opaque(of_listener(None));
             }
-            ListenerKind::Tls(tls) if !tls.certificates.is_empty() => {
+            ListenerKind::Tls(tls) if tls.has_own_certificates() => {
+                for backend in listener.backends().filter(|_| tls.acme.is_some()) {
+                    backends.entry(backend).or_default().add_opaque(of_listener(None));
+                }
                 for own in &tls.certificates {
                     let name = format!("the certificate {}", own.chain.value.display());
                     let at = own.chain.at;

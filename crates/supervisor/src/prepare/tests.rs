@@ -287,7 +287,7 @@ fn a_name_that_one_type_of_key_lacks_is_told_of() {
         load_identities(
             &config,
             &Reach::of(&config),
-            &mut KnownIdentities::default(),
+            (&mut KnownIdentities::default(), None),
             &mut diagnostics,
         );
         let is_told = |it: &Diagnostic| it.message.contains("type of key");
@@ -311,7 +311,7 @@ fn a_site_named_by_an_address_is_the_one_that_clients_by_address_meet() {
         load_identities(
             &config,
             &Reach::of(&config),
-            &mut KnownIdentities::default(),
+            (&mut KnownIdentities::default(), None),
             &mut diagnostics,
         );
         let told = diagnostics.serious.into_iter();
@@ -341,7 +341,7 @@ fn a_generated_certificate_is_in_the_place_of_its_site() {
     let mut loaded = load_identities(
         &config,
         &Reach::of(&config),
-        &mut KnownIdentities::default(),
+        (&mut KnownIdentities::default(), None),
         &mut diagnostics,
     );
     load_generated(&config, None, &mut loaded, &mut diagnostics).unwrap();
@@ -389,4 +389,67 @@ fn each_broken_file_of_one_place_is_told() {
     };
     assert_eq!(["a", "a.2", "good", "none"].map(told), [1, 1, 0, 1], "{mistakes:?}");
     assert_eq!(places(&mistakes), [(3, 11); 3]);
+}
+
+/// A configuration whose certificates are fetched, and where that of its site is to lie.
+fn fetching(folder: &Path, site: &str) -> (Config, PathBuf) {
+    let text = format!(
+        "[server]\nstate_directory = \"state\"\n[[acme]]\nname = \"own\"\ndirectory = \"https://ca.example/\"\n\
+         roots = \"roots.pem\"\naccept_terms = true\n[[listener]]\naddress = \"127.0.0.1:443\"\n[[site]]\nnames = [\"a.example\", \"b.example\"]\n\
+         acme = {{}}\n{site}{FILES}"
+    );
+    std::fs::create_dir(folder.join("files")).unwrap();
+    std::fs::write(folder.join("roots.pem"), include_str!("tests/authority.pem")).unwrap();
+    let config = kettle_config::parse(&text, &folder.join("kettle.toml"));
+    let config = config.unwrap_or_else(|found| panic!("{found:?}"));
+    (config, folder.join("state/acme/certificates/a.example/current"))
+}
+
+fn put(folder: &Path, names: &[&str]) {
+    let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+    let pem = self_signed::generate_pem(&names, kettle_tls::identity::KeyKind::EcdsaP256).unwrap();
+    std::fs::create_dir_all(folder).unwrap();
+    std::fs::write(folder.join("chain.pem"), pem.certificate).unwrap();
+    std::fs::write(folder.join("key.pem"), &*pem.key).unwrap();
+}
+
+#[test]
+fn a_certificate_that_is_fetched_is_awaited_taken_and_kept_where_the_next_one_is_broken() {
+    let folder = tempfile::tempdir().unwrap();
+    let (config, current) = fetching(folder.path(), "");
+    let resumption = SharedResumption::new(Duration::from_secs(3600), 16).unwrap();
+    let of = |load_for: &LoadFor<'_>| {
+        let loaded = prepare(config.clone(), &resumption, load_for);
+        loaded.unwrap_or_else(|found| panic!("{found:?}"))
+    };
+    let started = of(&LoadFor::Start);
+    assert_eq!(started.warnings, []);
+    assert_eq!(started.identities.len(), 0);
+    assert!(started.served.challenges.is_some());
+
+    put(&current, &["a.example"]);
+    let renewed = of(&LoadFor::Renewal(&started));
+    assert!(renewed.identities[0].covers("a.example"));
+    put(&current, &["a.example", "b.example"]);
+    let renewed = of(&LoadFor::Renewal(&renewed));
+    assert!(renewed.identities[0].covers("b.example"));
+
+    std::fs::write(current.join("key.pem"), "broken").unwrap();
+    let broken = of(&LoadFor::Renewal(&renewed));
+    assert_eq!(broken.identities.len(), 0);
+    assert!(broken.warnings[0].message.contains("is not shown"), "{:?}", broken.warnings);
+}
+
+#[test]
+fn a_generated_certificate_is_shown_until_one_is_fetched_for_each_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let (config, current) = fetching(folder.path(), "self_signed = true\n");
+    put(&current, &["a.example"]);
+    let mut diagnostics = Diagnostics::default();
+    let known = &mut KnownIdentities::default();
+    let mut loaded = load_identities(&config, &Reach::of(&config), (known, None), &mut diagnostics);
+    load_generated(&config, None, &mut loaded, &mut diagnostics).unwrap();
+    let names: Vec<_> = loaded.all().iter().map(|identity| identity.names().to_vec()).collect();
+    assert_eq!(names[0], ["a.example"]);
+    assert!(names[1].contains(&"b.example".to_owned()), "{names:?}");
 }

@@ -71,7 +71,7 @@ fn the_systems_folders_are_not_opened_for_one_that_lies_in_them() {
 fn what_a_reload_names_elsewhere_takes_another_start() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().canonicalize().unwrap();
-    for name in ["conf", "sites/one", "sites/two", "elsewhere/three"] {
+    for name in ["conf/self-signed", "sites/one", "sites/two", "elsewhere/three"] {
         fs::create_dir_all(folder.join(name)).unwrap();
     }
     let of = |root: &str| config(&folder, &site(&folder.join(root)));
@@ -112,6 +112,7 @@ fn a_log_is_written_with_all_that_rotation_makes_beside_it() {
     let state = format!("[server]\nstate_directory = {folder:?}\n");
     let text = format!("{state}[log]\naccess = {:?}\n", folder.join("logs/access.log"));
     fs::create_dir(folder.join("logs")).unwrap();
+    fs::create_dir(folder.join("self-signed")).unwrap();
     let files = allowed(&config(&folder, &(site(&folder) + &text)));
     assert!(files.write.contains(&folder.join("logs")));
     let sandbox = knowing(files);
@@ -119,7 +120,9 @@ fn a_log_is_written_with_all_that_rotation_makes_beside_it() {
         let text = format!("[log]\naccess = {log:?}\n{state}{}", site(&folder));
         sandbox.refusals(&config(&folder, &text), false).len()
     };
-    assert_eq!(refused(folder.join("other.log").to_str().unwrap()), 0);
+    assert_eq!(refused(folder.join("logs/other.log").to_str().unwrap()), 0);
+    // Beside what is kept for the server, but not in it.
+    assert_eq!(refused(folder.join("other.log").to_str().unwrap()), 1);
     assert_eq!(refused("/dev/null"), 0);
     assert_eq!(refused("/nowhere/access.log"), 1);
     assert_eq!(written_around(Path::new("/dev/full")), [Path::new("/dev/full")]);
@@ -143,7 +146,7 @@ fn a_log_that_is_a_link_is_written_where_it_leads_to() {
 fn what_another_took_the_place_of_takes_another_start() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().canonicalize().unwrap();
-    for name in ["conf", "a/www", "a/new"] {
+    for name in ["conf/self-signed", "a/www", "a/new"] {
         fs::create_dir_all(folder.join(name)).unwrap();
     }
     let state = format!("[server]\nstate_directory = {:?}\n", folder.join("conf"));
@@ -245,4 +248,36 @@ fn what_a_further_site_costs_does_not_grow_with_their_number_or_the_depth_of_the
         // One at the chain, one at the key, one at the root, and one at what that leads to where it is a link.
         assert!(grown(few, more).into_iter().all(|looks| looks <= 10 * 4), "{few:?} {more:?}");
     }
+}
+
+#[test]
+fn of_what_is_fetched_the_certificates_are_read_and_the_accounts_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let state = folder.join("state");
+    for name in ["self-signed", "bodies", "acme/certificates", "acme-accounts"] {
+        fs::create_dir_all(state.join(name)).unwrap();
+    }
+    let acme = "[[acme]]\nname = \"own\"\ndirectory = \"letsencrypt\"\naccept_terms = true\n";
+    let fetching = "[[site]]\nnames = [\"a.org\"]\nacme = {}\nroute = [{ root = \"/srv\" }]\n";
+    let server = format!("[server]\nstate_directory = {state:?}\n");
+    let fetching = config(&folder, &format!("{server}{acme}{fetching}"));
+    let files = allowed(&fetching);
+    let is_among = |list: &[PathBuf], name: &str| {
+        list.iter().any(|allowed| state.join(name).starts_with(allowed))
+    };
+    assert!(is_among(&files.read, "acme/certificates/a.org/current/key.pem"));
+    assert!(!is_among(&files.write, "acme/certificates/a.org/current/key.pem"));
+    for name in ["acme-accounts/own/key.pem", "acme/state"] {
+        assert!(!is_among(&files.read, name) && !is_among(&files.write, name), "{name}");
+    }
+    assert!(is_among(&files.write, "bodies/1") && is_among(&files.write, "self-signed/1"));
+
+    // A reload cannot bring the first of them.
+    let before = format!("{server}{}", site(Path::new("/srv")));
+    let sandbox = knowing(allowed(&config(&folder, &before)));
+    let refused = sandbox.refusals(&fetching, false);
+    assert!(refused[0].to_string().contains("acme/certificates"), "{refused:?}");
+    fs::remove_dir(state.join("acme/certificates")).unwrap();
+    assert_eq!(sandbox.refusals(&fetching, false).len(), 1);
 }

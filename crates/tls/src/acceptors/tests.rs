@@ -191,3 +191,19 @@ fn one_that_shares_nothing_is_told_by_the_acceptor_of_its_name() {
     let (_, alert) = refusal(only_tls13, "b.example", &acceptors);
     assert_eq!(alert, AlertDescription::ProtocolVersion);
 }
+
+#[test]
+fn a_name_whose_certificate_is_awaited_is_refused_by_an_alert_of_its_own() {
+    let mut identities = Identities::new();
+    identities.add_awaiting(&["b.example".to_owned(), "127.0.0.1".to_owned()], Vec::new());
+    let mut acceptors = acceptors();
+    acceptors.refuse_awaited(&Arc::new(identities));
+    for name in ["b.example", "127.0.0.1"] {
+        let refused = accept_in_pieces(client_for(name), &acceptors, whole);
+        let Refused { server, client } = refused.err().expect("no handshake");
+        assert_eq!(server.reason(), "certificate_awaited");
+        assert_eq!(client, Some(AlertDescription::UnrecognisedName), "{name}");
+    }
+    acceptors.refuse_awaited(&Arc::default());
+    assert_eq!(service("b.example", &acceptors, whole), "other");
+}

@@ -112,7 +112,7 @@ async fn accept(socket: TcpStream, acceptors: &Acceptors) -> Outcome {
                 poll_fn(|context| stream.poll_flush(context)).await?;
                 return Ok(stream);
             }
-            Handshaking::PlainHttp(..) => panic!("no plain HTTP"),
+            Handshaking::PlainHttp(..) | Handshaking::Challenged(_) => panic!("no plain HTTP"),
             Handshaking::Failed(error, mut closing) => {
                 poll_fn(|context| closing.poll_close(context)).await?;
                 return Err(error);

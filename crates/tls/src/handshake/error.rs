@@ -21,6 +21,8 @@ pub enum HandshakeError {
     Certificate(Box<CertificateRefusal>),
     /// The server asked for a certificate, got none, and ended the handshake with this alert.
     CertificateWanted(AlertDescription),
+    /// Our certificate for the name is fetched and not there yet.
+    CertificateAwaited,
     /// A bug of ours: rustls negotiated what we cannot carry on.
     Unsupported(&'static str),
     /// Another bug of ours.
@@ -37,6 +39,7 @@ impl HandshakeError {
             HandshakeError::NotTls => "not_tls",
             HandshakeError::Certificate(refusal) => refusal.reason(),
             HandshakeError::CertificateWanted(_) => "certificate_required",
+            HandshakeError::CertificateAwaited => "certificate_awaited",
             HandshakeError::Violation(violation) => match violation.alert {
                 Alert::UNRECOGNIZED_NAME => "unrecognized_name",
                 Alert::NO_APPLICATION_PROTOCOL => "no_application_protocol",
@@ -59,6 +62,9 @@ impl fmt::Display for HandshakeError {
                 formatter,
                 "the server asked for a certificate, got none and sent alert {alert:?}; name one by `certificate`"
             ),
+            HandshakeError::CertificateAwaited => {
+                formatter.write_str("the certificate for this name is fetched and not there yet")
+            }
             HandshakeError::Unsupported(what) => write!(formatter, "cannot carry on: {what}"),
             HandshakeError::Bug(bug) => write!(formatter, "{bug}"),
         }
@@ -98,6 +104,7 @@ impl HandshakeError {
         use rustls::{Error, PeerMisbehaved};
         match self {
             HandshakeError::Violation(violation) => violation.alert,
+            HandshakeError::CertificateAwaited => Alert::UNRECOGNIZED_NAME,
             // A client's: there rustls says something, or nobody would understand.
             HandshakeError::NotTls
             | HandshakeError::Certificate(_)

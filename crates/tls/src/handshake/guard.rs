@@ -21,6 +21,8 @@ pub(super) struct Guard {
     chosen: Acceptor,
     /// Whether it is another than at the beginning, and [`take_choice`](Guard::take_choice) has not handed it out yet.
     is_choice_new: bool,
+    /// Whether it only shows an authority a certificate.
+    is_challenge: bool,
     /// Nothing has come yet.
     is_first: bool,
     hello: Hello,
@@ -75,6 +77,7 @@ impl Guard {
         Self {
             chosen: acceptors.default().clone(),
             is_choice_new: false,
+            is_challenge: false,
             acceptors,
             is_first: true,
             hello: Hello::Due,
@@ -95,8 +98,16 @@ impl Guard {
 
     /// Whom the session is for, unless rustls, which read `server_name`, read another name than we did.
     pub(super) fn audience_for(&self, server_name: Option<&str>) -> Option<Audience> {
+        if self.is_challenge {
+            return Some(self.chosen.audience());
+        }
         let chosen = self.acceptors.choose(server_name).ok()?;
         chosen.is_same(&self.chosen).then(|| chosen.audience())
+    }
+
+    /// Whether nothing is to come behind this handshake.
+    pub(super) fn is_challenge(&self) -> bool {
+        self.is_challenge
     }
 
     /// Whether the client was asked for a certificate.
@@ -177,7 +188,7 @@ impl Guard {
                 Peeked::Hello(message) => {
                     let hello = ClientHello::parse(&message).ok_or(MALFORMED_HELLO)?;
                     if self.hello == Hello::Due {
-                        self.choose(hello.server_name())?;
+                        self.choose(&hello)?;
                     }
                     self.acceptors.check(&self.chosen, &hello)?;
                     // Early data does not go on behind a second ClientHello.
@@ -195,8 +206,15 @@ impl Guard {
         }
     }
 
-    fn choose(&mut self, server_name: Option<&str>) -> Result<(), Violation> {
-        let chosen = self.acceptors.choose(server_name)?;
+    fn choose(&mut self, hello: &ClientHello<'_>) -> Result<(), HandshakeError> {
+        if let Some(challenge) = self.acceptors.challenge(hello)? {
+            (self.chosen, self.is_choice_new, self.is_challenge) = (challenge, true, true);
+            return Ok(());
+        }
+        let chosen = self.acceptors.choose(hello.server_name())?;
+        if self.acceptors.awaits(hello.server_name()) {
+            return Err(HandshakeError::CertificateAwaited);
+        }
         if !chosen.is_same(&self.chosen) {
             (self.chosen, self.is_choice_new) = (chosen.clone(), true);
         }

@@ -3,7 +3,7 @@
 //!
 //! rustls calls it in a handshake; `policy` gives it to rustls.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -21,6 +21,8 @@ pub struct Identities {
     sites: BTreeMap<usize, Vec<Arc<Identity>>>,
     by_name: Arc<Names<usize>>,
     default: Option<usize>,
+    /// Those that may have no certificate yet for a name of theirs, and are not to show another.
+    awaiting: BTreeSet<usize>,
 }
 
 impl Identities {
@@ -30,17 +32,22 @@ impl Identities {
     }
 
     /// Those of these sites, each with the number that its names lead to and its certificates in order of preference; `default` is for
-    /// names that lead to none, or else the first that has certificates. Names of a site without certificates get the default's.
+    /// names that lead to none, or else the first that has certificates. Names of a site without certificates get the default's, unless
+    /// it is among those that are `awaiting` one.
     pub fn of_sites(
         by_name: Arc<Names<usize>>,
         sites: impl IntoIterator<Item = (usize, Vec<Arc<Identity>>)>,
         default: Option<usize>,
+        awaiting: BTreeSet<usize>,
     ) -> Self {
-        let sites = sites.into_iter().filter(|(_, identities)| !identities.is_empty());
+        let is_entered = |(number, identities): &(usize, Vec<_>)| {
+            !identities.is_empty() || awaiting.contains(number)
+        };
+        let sites = sites.into_iter().filter(is_entered);
         let sites: BTreeMap<_, _> = sites.collect();
         let default = default.filter(|number| sites.contains_key(number));
         let default = default.or_else(|| sites.keys().next().copied());
-        Self { sites, by_name, default }
+        Self { sites, by_name, default, awaiting }
     }
 
     /// Adds a site with its certificates in order of preference.
@@ -49,9 +56,18 @@ impl Identities {
     /// site has stays with it. The first site serves as the default until one claims to be. A
     /// site without certificates is not entered: its names get the default's certificate.
     pub fn add_site(&mut self, names: &[String], default: bool, identities: Vec<Arc<Identity>>) {
-        if identities.is_empty() {
-            return;
+        if !identities.is_empty() {
+            self.enter_site(names, default, identities);
         }
+    }
+
+    /// Adds a site whose certificate is fetched, with what there is of it: other names than those in it are awaited.
+    pub fn add_awaiting(&mut self, names: &[String], identities: Vec<Arc<Identity>>) {
+        self.awaiting.insert(self.sites.len());
+        self.enter_site(names, false, identities);
+    }
+
+    fn enter_site(&mut self, names: &[String], default: bool, identities: Vec<Arc<Identity>>) {
         let site = self.sites.len();
         self.sites.insert(site, identities);
         let by_name = Arc::make_mut(&mut self.by_name);
@@ -78,13 +94,14 @@ impl Identities {
         schemes: &[SignatureScheme],
         offers_tls13: bool,
     ) -> Option<&Arc<Identity>> {
-        let own = server_name.and_then(|name| self.by_name.find(name));
-        let own = own.and_then(|own| self.sites.get(own.value));
-        let identities = own.or_else(|| self.sites.get(&self.default?))?;
-        if let [only] = &identities[..] {
+        let (number, identities) = self.site(server_name)?;
+        if !self.awaiting.is_empty() && self.lacks(number, identities, server_name) {
+            return None;
+        }
+        if let [only] = identities {
             return Some(only);
         }
-        let name = server_name.map(|name| name.strip_suffix('.').unwrap_or(name));
+        let name = server_name.map(without_dot);
         let is_for_name =
             |identity: &&Arc<Identity>| name.is_some_and(|name| identity.covers(name));
         let fitting = |in_tls13: bool| {
@@ -98,6 +115,38 @@ impl Identities {
         // Who offers TLS 1.3 may still get TLS 1.2.
         best(offers_tls13).or_else(|| best(false)).or_else(|| identities.first())
     }
+}
+
+impl Identities {
+    /// True if some site is to show nothing rather than a certificate of another name.
+    pub(crate) fn may_lack_any(&self) -> bool {
+        !self.awaiting.is_empty()
+    }
+
+    /// True if the certificate for a name is fetched and not there yet.
+    pub(crate) fn awaits(&self, server_name: Option<&str>) -> bool {
+        let site = self.site(server_name);
+        site.is_some_and(|(number, identities)| self.lacks(number, identities, server_name))
+    }
+
+    /// The site for a name, with its number.
+    fn site(&self, server_name: Option<&str>) -> Option<(usize, &[Arc<Identity>])> {
+        let entered = |number: usize| Some((number, self.sites.get(&number)?.as_slice()));
+        let own = server_name.and_then(|name| self.by_name.find(name));
+        own.and_then(|own| entered(*own.value)).or_else(|| entered(self.default?))
+    }
+
+    fn lacks(&self, number: usize, own: &[Arc<Identity>], server_name: Option<&str>) -> bool {
+        let has = match server_name.map(without_dot) {
+            Some(name) => own.iter().any(|identity| identity.covers(name)),
+            None => !own.is_empty(),
+        };
+        !has && self.awaiting.contains(&number)
+    }
+}
+
+fn without_dot(name: &str) -> &str {
+    name.strip_suffix('.').unwrap_or(name)
 }
 
 /// True if a handshake of TLS 1.3, or one of TLS 1.2, may be signed so.

@@ -32,6 +32,8 @@ pub enum Handshaking {
     Complete(Box<Stream>),
     /// The peer speaks plain HTTP; this is what it said so far.
     PlainHttp(TcpStream, Received),
+    /// An authority has seen the certificate of a challenge, and there is nothing else for it.
+    Challenged(ClosingSocket),
     /// It failed, and the peer is to be told.
     Failed(StreamError, ClosingSocket),
 }
@@ -90,6 +92,10 @@ impl Accepting {
             }
             Step::Complete(established) => {
                 Handshaking::Complete(Box::new(Stream::new(socket, *established, Peer::Client)))
+            }
+            Step::Challenged(outgoing) => {
+                let (is_said, is_from_peer) = (false, false);
+                Handshaking::Challenged(ClosingSocket { socket, outgoing, is_said, is_from_peer })
             }
             Step::PlainHttp(received) => Handshaking::PlainHttp(socket, received.into()),
             Step::Failed(error, outgoing) => {

@@ -124,7 +124,7 @@ pub(crate) fn handshake_in_memory(
                     client.dangerous_into_kernel_connection().expect("complete");
                 return (*established, secrets, updater);
             }
-            Step::PlainHttp(_) => panic!("no plain HTTP"),
+            Step::PlainHttp(_) | Step::Challenged(_) => panic!("no plain HTTP"),
             Step::Failed(error, _) => panic!("{error}"),
         }
         from_server.extend_from_slice(server.outgoing.filled());

@@ -64,7 +64,7 @@ pub async fn handshake(mut accepting: Accepting) -> Result<Box<Stream>, StreamEr
         match accepting.advance() {
             Handshaking::Continues(next) => accepting = next,
             Handshaking::Complete(stream) => return Ok(stream),
-            Handshaking::PlainHttp(..) => panic!("no plain HTTP"),
+            Handshaking::PlainHttp(..) | Handshaking::Challenged(_) => panic!("no plain HTTP"),
             Handshaking::Failed(error, _) => return Err(error),
         }
     }

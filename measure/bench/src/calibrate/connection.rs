@@ -154,7 +154,9 @@ async fn accept(socket: TcpStream, acceptors: &Acceptors) -> Result<Box<Stream>,
                 return Ok(stream);
             }
             Handshaking::Failed(error, _) => return Err(error),
-            Handshaking::PlainHttp(..) => return Err(bug!("our own client speaks TLS").into()),
+            Handshaking::PlainHttp(..) | Handshaking::Challenged(_) => {
+                return Err(bug!("our own client speaks TLS").into());
+            }
         }
     }
 }

@@ -226,7 +226,7 @@ fn serve_serves_a_folder_and_says_where_and_how_to_trust_it() {
     assert_eq!(Tool::new("curl").args(["--silent", "--insecure", &url]).succeed(), "content");
     // What is printed reaches this server and trusts it, at an address that `localhost` does not stand for.
     let [file, url] = serve.advice();
-    assert_eq!(folder.path("state/kettle/self-signed.pem").display().to_string(), file);
+    assert_eq!(folder.path("state/kettle/self-signed/self-signed.pem").display().to_string(), file);
     let trusting = Tool::new("curl").args(["--silent", "--cacert", &file, &format!("{url}a")]);
     assert_eq!(trusting.args(["--write-out", " %{http_version}"]).succeed(), "content 2");
 }

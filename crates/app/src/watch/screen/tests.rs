@@ -11,6 +11,7 @@ fn status(total: Counts) -> Status {
         tls: String::new(),
         sandbox: String::new(),
         keeper: String::new(),
+        issuer: String::new(),
         reloads_done: 0,
         reloads_refused: 0,
         log_lines_dropped: 0,

@@ -193,7 +193,7 @@ async fn accept(socket: TcpStream) -> Box<Stream> {
                 return stream;
             }
             Handshaking::Failed(error, _) => panic!("{error}"),
-            Handshaking::PlainHttp(..) => panic!("no TLS"),
+            Handshaking::PlainHttp(..) | Handshaking::Challenged(_) => panic!("no TLS"),
         }
     }
 }

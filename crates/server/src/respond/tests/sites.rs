@@ -11,6 +11,7 @@ use crate::clock::DateLine;
 use crate::error_page;
 use crate::redirect::Redirect;
 use crate::request::Presented;
+use crate::response::Body;
 use crate::response_head::Edge;
 use crate::route::{KnownNames, Router};
 
@@ -164,6 +165,43 @@ fn a_star_over_https_does_not_stand_for_a_name_that_is_served_in_plain_alone() {
         assert_eq!(plain.https_for(&head).is_some(), is_sent, "{name}");
         assert_eq!(router.site(host, Presented::default()).is_some(), is_sent, "as over HTTPS");
     }
+}
+
+#[test]
+fn authorities_are_answered_over_plain_http_whatever_the_name_is() {
+    let text = "[[listener]]\naddress = \"127.0.0.1:1\"\n[[listener]]\naddress = \"127.0.0.1:2\"\nkind = \"http\"\n\
+                sites = [\"a.example\"]\n[[site]]\nnames = [\"a.example\"]\nself_signed = true\n[[site.route]]\n\
+                redirect = [{ to = \"https://x.example/\" }]\n";
+    let config = kettle_config::parse(text, Path::new("kettle.toml")).unwrap();
+    let (reach, challenges) = (Reach::of(&config), kettle_tls::Challenges::default());
+    let router = Router::build(&config, &Default::default(), &Default::default(), None).unwrap();
+    let plain =
+        router.of_listener(&config.listeners[1], &reach, &KnownNames::of(&config, &reach), None);
+    let plain = plain.unwrap().answering(Some(&challenges));
+    let ask = |router: &Router, begin: &str| {
+        let head = head(&format!("{begin} HTTP/1.1\r\nHost: nobody.example\r\n\r\n"));
+        router.challenge(&head)
+    };
+    let path = "/.well-known/acme-challenge/token";
+    assert!(ask(&plain, &format!("GET {path}")).is_none(), "unknown");
+    challenges.present_http("token", "token.thumb").unwrap();
+    for method in ["GET", "HEAD"] {
+        let response = ask(&plain, &format!("{method} {path}")).unwrap();
+        let lines = String::from_utf8(response.fields.lines().concat()).unwrap();
+        assert_eq!(response.status, 200);
+        assert!(lines.contains("nosniff") && lines.contains("no-store"), "{lines}");
+        assert!(matches!(&response.body, Body::Memory(body) if body == "token.thumb"));
+    }
+    for begin in ["POST", "PUT"].map(|method| format!("{method} {path}")) {
+        assert!(ask(&plain, &begin).is_none(), "{begin}");
+    }
+    for other in ["/tokens", "", "/../token", "x/token", "/token/"] {
+        let begin = format!("GET /.well-known/acme-challenge{other}");
+        assert!(ask(&plain, &begin).is_none(), "{begin}");
+    }
+    assert!(ask(&router, &format!("GET {path}")).is_none(), "over HTTPS");
+    challenges.withdraw_http("token");
+    assert!(ask(&plain, &format!("GET {path}")).is_none(), "withdrawn");
 }
 
 /// What a site asks of its clients is not got around by a listener that has only a name which says less.

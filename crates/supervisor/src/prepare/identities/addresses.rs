@@ -51,7 +51,7 @@ fn check_shown(
     diagnostics: &mut Diagnostics,
 ) {
     let has_some =
-        |(site, own): &&(&Site, &Vec<Arc<Identity>>)| has_certificate(site) || !own.is_empty();
+        |(site, own): &&(&Site, &Vec<Arc<Identity>>)| site.has_certificate() || !own.is_empty();
     let is_default = |site: &Site| default.is_some_and(|default| std::ptr::eq(default, site));
     let default = shown.iter().find(|(site, _)| is_default(site));
     // Where none is the default, the first is shown, and none is asked for anything.
@@ -83,11 +83,6 @@ fn check_shown(
             }
         }
     }
-}
-
-/// Of its own, or made here.
-fn has_certificate(site: &Site) -> bool {
-    site.self_signed || !site.certificates.is_empty()
 }
 
 fn addresses(site: &Site) -> impl Iterator<Item = (&Located<String>, IpAddr)> {

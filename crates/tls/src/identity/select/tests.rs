@@ -187,3 +187,30 @@ fn ml_dsa_is_for_tls13_only() {
     assert_eq!(kind(&both, false), KeyKind::EcdsaP256);
     assert_eq!(kind(&[SignatureScheme::ML_DSA_44, both[1]], true), KeyKind::EcdsaP256);
 }
+
+#[test]
+fn a_name_whose_certificate_is_awaited_gets_none_of_another() {
+    let of = |name: &str| vec![identity(&[name], &PKCS_ECDSA_P256_SHA256)];
+    let mut sites = Identities::new();
+    sites.add_awaiting(&names(&["new.example", "a.new.example"]), Vec::new());
+    sites.add_site(&names(&["old.example", "www.old.example"]), false, of("old.example"));
+    sites.add_awaiting(&names(&["half.example", "more.half.example"]), of("half.example"));
+    let shown = |name| sites.choose(name, ECDSA_AND_RSA, true).map(|it| it.names()[0].clone());
+    assert!(sites.may_lack_any());
+    for (name, expected) in [
+        (Some("new.example"), None),
+        (Some("a.new.example"), None),
+        (Some("old.example"), Some("old.example")),
+        // That of a site which awaits none is shown as it is.
+        (Some("www.old.example"), Some("old.example")),
+        (Some("HALF.example."), Some("half.example")),
+        (Some("more.half.example"), None),
+        // The first one is the default, and has none.
+        (Some("nobody.example"), None),
+        (None, None),
+    ] {
+        assert_eq!(shown(name).as_deref(), expected, "{name:?}");
+        assert_eq!(sites.awaits(name), expected.is_none(), "{name:?}");
+    }
+    assert!(!Identities::new().may_lack_any());
+}

@@ -1,0 +1,359 @@
+//! The issuer's loop: looks at all sites, does what `plan` says for those whose time has come, and hears the server meanwhile.
+
+mod report;
+mod work;
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::time::{Duration, Instant, SystemTime};
+
+use kettle_tls::policy::Policy;
+use tokio::task::{JoinSet, LocalSet};
+use tokio::time::{Instant as TokioInstant, sleep_until};
+
+use crate::client::ClientTask;
+use crate::order::Start;
+use crate::plan::{self, AuthorityWish, SiteWish, Standing, Step};
+use crate::protocol::{Level, Order, Report};
+use crate::server::Server;
+use crate::state::StateFolder;
+use crate::wishes::{Authority, Site, Wishes};
+use work::{Finished, Outcome, Shared, Work, random};
+
+/// Why the issuer is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It is to read the configuration again.
+    ReadAgain,
+    /// The server has gone.
+    ServerGone,
+}
+
+/// Serves until the server has gone, or has another configuration. `confine` is called once all is there that takes rights.
+///
+/// # Errors
+/// If the state folder or the runtime cannot be had.
+pub fn run(
+    socket: OwnedFd,
+    wishes: Wishes,
+    confine: impl FnOnce() -> io::Result<()>,
+) -> io::Result<Ended> {
+    let state = StateFolder::open(&wishes.state_directory)?;
+    confine()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let ended = LocalSet::new().block_on(&runtime, async {
+        let server = Server::new(socket)?;
+        for problem in &wishes.problems {
+            server.log(Level::Error, problem.clone());
+        }
+        Issuer::new(server, state, wishes).run().await
+    });
+    // A lookup of a name may hang, and cannot be ended.
+    runtime.shutdown_background();
+    ended
+}
+
+struct Issuer {
+    shared: Rc<Shared>,
+    sites: Vec<SiteState>,
+    /// For each authority, when orders of the last minute were begun.
+    orders: Vec<RefCell<VecDeque<SystemTime>>>,
+    jobs: JoinSet<Finished>,
+    clock: Clock,
+    leads: bool,
+    /// Until when orders under way are waited for, where another configuration is to be read.
+    ends: Option<TokioInstant>,
+}
+
+/// How it stands with a site.
+#[derive(Default)]
+struct SiteState {
+    standing: Standing,
+    /// A job is under way.
+    is_busy: bool,
+    /// A rehearsal is asked for.
+    rehearses: bool,
+    /// The failure that was told last, and when.
+    told: Option<(String, SystemTime)>,
+    /// When it was said last that it is late.
+    told_urgent: Option<SystemTime>,
+}
+
+/// A clock that never goes back while this process lives: one that was set back must not put renewals off.
+struct Clock {
+    wall: SystemTime,
+    since: Instant,
+}
+
+impl Clock {
+    fn now(&mut self) -> SystemTime {
+        let now = SystemTime::now().max(self.wall + self.since.elapsed());
+        *self = Self { wall: now, since: Instant::now() };
+        now
+    }
+}
+
+impl Issuer {
+    fn new(server: Server, state: StateFolder, wishes: Wishes) -> Self {
+        let Wishes { authorities, sites, .. } = wishes;
+        let client =
+            |authority: &Authority| ClientTask::begin(authority.trust.clone(), Policy::default());
+        let clients = authorities.iter().map(client).collect();
+        let orders = authorities.iter().map(|_| RefCell::default()).collect();
+        let states = sites.iter().map(|_| SiteState::default()).collect();
+        let shared = Rc::new(Shared { server, state, authorities, clients, sites });
+        let clock = Clock { wall: SystemTime::UNIX_EPOCH, since: Instant::now() };
+        Self {
+            shared,
+            sites: states,
+            orders,
+            jobs: JoinSet::new(),
+            clock,
+            leads: false,
+            ends: None,
+        }
+    }
+
+    async fn run(mut self) -> io::Result<Ended> {
+        let server = self.shared.server.clone();
+        self.lead()?;
+        server.tell(Report::Begun { leads: self.leads });
+        loop {
+            if self.ends.is_some_and(|end| self.jobs.is_empty() || end <= TokioInstant::now()) {
+                return Ok(Ended::ReadAgain);
+            }
+            let until = self.ends.unwrap_or_else(|| self.look());
+            let order = tokio::select! {
+                order = server.next_order() => order,
+                Some(finished) = self.jobs.join_next() => {
+                    if let Ok(finished) = finished {
+                        self.finish(finished);
+                    }
+                    continue;
+                }
+                () = sleep_until(until) => {
+                    self.lead()?;
+                    continue;
+                }
+            };
+            match order {
+                Ok(Order::ReadAgain) => {
+                    self.ends.get_or_insert(TokioInstant::now() + FINISH_TIME_MAX);
+                }
+                Ok(order) => self.obey(order),
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    return Ok(Ended::ServerGone);
+                }
+                // Whatever that was, it was no order.
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
+                Err(_) => return Ok(Ended::ServerGone),
+            }
+        }
+    }
+
+    /// Takes the lock of the state folder, if no other issuer has it, and reads what is there.
+    fn lead(&mut self) -> io::Result<()> {
+        if self.leads || !self.shared.state.lock()? {
+            return Ok(());
+        }
+        self.leads = true;
+        for (site, state) in self.shared.sites.iter().zip(&mut self.sites) {
+            state.standing = self.shared.state.standing(&site.folder);
+            state.standing.installed = site.installed(&self.shared.state);
+            // An order for other names leads to a certificate that nobody wants.
+            if state.standing.order.as_ref().is_some_and(|order| order.names != site.names) {
+                state.standing.order = None;
+            }
+            if state.standing.failures.wait_until.is_some() {
+                let limit = SystemTime::now() + WAIT_MAX;
+                // A clock that was far ahead must not have the last word.
+                state.standing.failures.wait_until =
+                    state.standing.failures.wait_until.map(|until| until.min(limit));
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins what is due, as far as there is room, and says when to look again.
+    fn look(&mut self) -> TokioInstant {
+        let now = self.clock.now();
+        let mut until = now + LOOK_PERIOD;
+        if self.leads {
+            for number in 0..self.sites.len() {
+                if let Some(next) = self.look_at(number, now) {
+                    until = until.min(next);
+                }
+            }
+        }
+        let pause = until.duration_since(now).unwrap_or_default();
+        TokioInstant::now() + pause.max(PAUSE_MIN)
+    }
+
+    /// Begins what is due for a site, or says when to look again.
+    fn look_at(&mut self, number: usize, now: SystemTime) -> Option<SystemTime> {
+        self.tell_urgent(number, now);
+        let site = self.shared.sites.get(number)?;
+        let state = self.sites.get(number)?;
+        if state.is_busy || self.jobs.len() >= JOBS_MAX {
+            return None;
+        }
+        if state.rehearses {
+            self.begin(number, Work::Rehearse { authority: 0, is_asked_for: true });
+            return None;
+        }
+        let wish = self.wish(site, now);
+        let work = match plan::next(&wish, &state.standing, now) {
+            Step::Rest { until } => return Some(until),
+            Step::AskWindow { directory, certificate } => {
+                let is_its_own = |it: &AuthorityWish<'_>| it.directory == directory;
+                let authority = wish.authorities.iter().position(is_its_own)?;
+                Work::AskWindow { authority, certificate }
+            }
+            Step::Begin { authority, is_rehearsal: true, .. } => {
+                Work::Rehearse { authority, is_asked_for: false }
+            }
+            Step::Begin { authority, replaces, is_rehearsal: false } => {
+                Work::Order { authority, start: Start::New { replaces } }
+            }
+            Step::Resume { authority } => {
+                let open = state.standing.order.clone()?;
+                Work::Order { authority, start: Start::Open(open) }
+            }
+        };
+        self.begin(number, work);
+        None
+    }
+
+    fn wish(&self, site: &Site, now: SystemTime) -> SiteWish<'_> {
+        let authority = |number: &usize| {
+            let authority = self.shared.authorities.get(*number)?;
+            let orders = self.orders.get(*number)?.borrow();
+            let counting = orders.len().checked_sub(authority.orders_per_minute.max(1));
+            let free = counting.and_then(|at| Some(*orders.get(at)? + ORDERS_COUNTED));
+            Some(AuthorityWish {
+                directory: &authority.directory,
+                has_test_directory: authority.test_directory.is_some(),
+                validations_per_hour: authority.validations_per_hour,
+                free_from: free.filter(|free| now < *free),
+            })
+        };
+        SiteWish { authorities: site.authorities.iter().filter_map(authority).collect() }
+    }
+
+    fn begin(&mut self, number: usize, work: Work) {
+        let now = self.clock.now();
+        let Some(state) = self.sites.get_mut(number) else { return };
+        let Some(site) = self.shared.sites.get(number) else { return };
+        state.is_busy = true;
+        state.rehearses = false;
+        let in_site = work.authority();
+        let authority = site.authorities.get(in_site).copied().unwrap_or_default();
+        if let (
+            Work::Order { start: Start::New { .. }, .. } | Work::Rehearse { .. },
+            Some(orders),
+        ) = (&work, self.orders.get(authority))
+        {
+            let mut orders = orders.borrow_mut();
+            orders.retain(|begun| now.duration_since(*begun).is_ok_and(|age| age < ORDERS_COUNTED));
+            orders.push_back(now);
+        }
+        let (shared, standing) = (Rc::clone(&self.shared), state.standing.clone());
+        self.jobs.spawn_local(async move {
+            let mut standing = standing;
+            let outcome = shared.carry_out(number, authority, &mut standing, work).await;
+            Finished { site: number, authority, standing, outcome }
+        });
+    }
+
+    fn finish(&mut self, finished: Finished) {
+        let now = self.clock.now();
+        let Finished { site: number, authority, standing, outcome } = finished;
+        let shared = Rc::clone(&self.shared);
+        let Some(site) = shared.sites.get(number) else { return };
+        let Some(name) = shared.authorities.get(authority).map(|it| it.name.clone()) else {
+            return;
+        };
+        let wish = self.wish(site, now);
+        let mut standing = standing;
+        let kind = match &outcome {
+            Outcome::Obtained(obtained) => obtained.kind,
+            Outcome::Failed { failure, .. } => failure.kind,
+            _ => None,
+        };
+        if let Outcome::Failed { failure, retry_after } = &outcome {
+            let told = (failure.blame, crate::server::shortened(failure.reason.clone()));
+            standing.failed(&wish, told, *retry_after, now, random());
+        }
+        let is_issued = matches!(outcome, Outcome::Obtained(_));
+        if is_issued || matches!(outcome, Outcome::Failed { .. }) {
+            shared.server.tell(Report::Attempt { authority: name.clone(), is_issued, kind });
+        }
+        let kept = shared.state.keep_standing(&site.folder, &standing);
+        let next = standing.due(&wish);
+        let Some(state) = self.sites.get_mut(number) else { return };
+        state.standing = standing;
+        state.is_busy = false;
+        if let Err(error) = kept {
+            let text = format!("what is known of {} cannot be kept: {error}", site.name());
+            state.tell(&shared.server, Level::Error, text, now);
+        }
+        match outcome {
+            Outcome::Obtained(obtained) => {
+                state.told = None;
+                state.told_urgent = None;
+                shared.server.tell(Report::Issued { site: site.name().to_owned() });
+                shared.server.log(Level::Info, report::issued(site.name(), &name, &obtained, next));
+            }
+            Outcome::Rehearsed => {
+                let text = format!("{}: a rehearsal at {name} went well", site.name());
+                shared.server.log(Level::Info, text);
+            }
+            Outcome::Asked => {}
+            Outcome::Tried { reason } => {
+                let text = format!("{}: a rehearsal at {name} failed: {reason}", site.name());
+                shared.server.log(Level::Warn, text);
+            }
+            Outcome::Failed { failure, .. } => {
+                let text = format!("no certificate for {}: {}", site.name(), failure.reason);
+                state.tell(&shared.server, Level::Warn, text, now);
+            }
+        }
+    }
+}
+
+impl SiteState {
+    /// Says something that is another reason than before, or was last said a day ago.
+    fn tell(&mut self, server: &Server, level: Level, text: String, now: SystemTime) {
+        let is_told = self.told.as_ref().is_some_and(|(told, at)| {
+            *told == text && now.duration_since(*at).is_ok_and(|age| age < TOLD_AGAIN)
+        });
+        if !is_told {
+            server.log(level, text.clone());
+            self.told = Some((text, now));
+        }
+    }
+}
+
+/// How often all is looked at, whatever the clock says meanwhile.
+const LOOK_PERIOD: Duration = Duration::from_mins(1);
+
+/// What is broken off while its names are validated would have failed.
+const FINISH_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// A mistake in here must not keep a processor busy.
+const PAUSE_MIN: Duration = Duration::from_millis(20);
+
+/// Orders under way at once.
+const JOBS_MAX: usize = 8;
+
+/// The time in which orders are counted.
+const ORDERS_COUNTED: Duration = Duration::from_mins(1);
+
+/// No failure keeps a site waiting for longer.
+const WAIT_MAX: Duration = Duration::from_hours(48);
+
+/// What goes on is said again after this.
+const TOLD_AGAIN: Duration = Duration::from_hours(24);

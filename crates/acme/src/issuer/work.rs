@@ -1,0 +1,163 @@
+//! What is done for a site: a job of its own, beside others.
+
+use std::time::{Duration, SystemTime};
+
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use super::report;
+use crate::account;
+use crate::client::ClientTask;
+use crate::job::{Failure, Job};
+use crate::order::{Obtained, Start};
+use crate::plan::Standing;
+use crate::protocol::Level;
+use crate::server::Server;
+use crate::state::StateFolder;
+use crate::wishes::{Authority, Site};
+
+/// What all jobs share.
+pub(super) struct Shared {
+    pub(super) server: Server,
+    pub(super) state: StateFolder,
+    pub(super) authorities: Vec<Authority>,
+    /// One task a trust: the authorities, in their order.
+    pub(super) clients: Vec<ClientTask>,
+    pub(super) sites: Vec<Site>,
+}
+
+/// What a job has come to.
+pub(super) struct Finished {
+    pub(super) site: usize,
+    pub(super) authority: usize,
+    pub(super) standing: Standing,
+    pub(super) outcome: Outcome,
+}
+
+pub(super) enum Outcome {
+    Obtained(Obtained),
+    Rehearsed,
+    /// What an operator's rehearsal has come to, which is only told.
+    Tried {
+        reason: String,
+    },
+    Asked,
+    Failed {
+        failure: Failure,
+        retry_after: Option<SystemTime>,
+    },
+}
+
+/// What is done for a site, at one of its authorities.
+pub(super) enum Work {
+    AskWindow {
+        authority: usize,
+        certificate: String,
+    },
+    /// One that the operator asked for changes nothing.
+    Rehearse {
+        authority: usize,
+        is_asked_for: bool,
+    },
+    Order {
+        authority: usize,
+        start: Start,
+    },
+}
+
+impl Work {
+    pub(super) fn authority(&self) -> usize {
+        match self {
+            Self::AskWindow { authority, .. }
+            | Self::Rehearse { authority, .. }
+            | Self::Order { authority, .. } => *authority,
+        }
+    }
+}
+
+impl Shared {
+    pub(super) async fn carry_out(
+        &self,
+        site: usize,
+        authority: usize,
+        standing: &mut Standing,
+        work: Work,
+    ) -> Outcome {
+        let found = (self.sites.get(site), self.authorities.get(authority));
+        let (Some(site), Some(authority), Some(task)) =
+            (found.0, found.1, self.clients.get(authority))
+        else {
+            return Outcome::Asked;
+        };
+        let client = task.client();
+        let directory = match &work {
+            Work::Rehearse { .. } => authority.test_directory.as_deref(),
+            _ => None,
+        };
+        let directory = directory.unwrap_or(&authority.directory);
+        let (state, server) = (&self.state, &self.server);
+        let job = Job { site, authority, directory, state, server, client: &client };
+        let failed = match work {
+            Work::AskWindow { certificate, .. } => {
+                job.ask_window(standing, &certificate, random()).await;
+                return Outcome::Asked;
+            }
+            Work::Rehearse { is_asked_for: true, .. } => match job.rehearse(standing).await {
+                Ok(_) => return Outcome::Rehearsed,
+                Err(failure) => return Outcome::Tried { reason: failure.reason },
+            },
+            Work::Rehearse { .. } => match job.rehearse(standing).await {
+                Ok(_) => {
+                    standing.rehearsed();
+                    return Outcome::Rehearsed;
+                }
+                Err(failure) => failure,
+            },
+            Work::Order { start, .. } => match job.obtain(standing, start).await {
+                Ok(obtained) => return Outcome::Obtained(obtained),
+                Err(failure) => failure,
+            },
+        };
+        Outcome::Failed { failure: failed, retry_after: client.notes().retry_after }
+    }
+}
+
+impl Job<'_> {
+    /// Asks when the certificate is to be renewed. That the authority does not say is no failure.
+    async fn ask_window(&self, standing: &mut Standing, certificate: &str, random: u64) {
+        let asked = async {
+            let account = account::of(self).await.ok()?;
+            let (issuer, serial) = certificate.split_once('.')?;
+            let identifier = instant_acme::CertificateIdentifier {
+                authority_key_identifier: issuer.into(),
+                serial: serial.into(),
+            };
+            account.renewal_info(&identifier).await.ok()
+        };
+        let answer = tokio::time::timeout(ASK_TIME_MAX, asked).await.ok().flatten();
+        let window = answer.as_ref().map(|(info, _)| {
+            let window = &info.suggested_window;
+            (SystemTime::from(window.start), SystemTime::from(window.end))
+        });
+        let retry_after = answer.map(|(_, after)| after);
+        let (name, now) = (self.site.name(), SystemTime::now());
+        if standing.asked(certificate, window, retry_after, now, random)
+            && let Some(window) = &standing.window
+        {
+            let day = report::day(window.moment);
+            let text =
+                format!("{} wants {name} renewed, which is done about {day}", self.authority.name);
+            self.server.log(Level::Info, text);
+        }
+    }
+}
+
+pub(super) fn random() -> u64 {
+    let mut bytes = [0; 8];
+    // Where there is none, the moment will do: it is only to keep servers apart.
+    match getrandom(&mut bytes, GetRandomFlags::empty()) {
+        Ok(_) => u64::from_ne_bytes(bytes),
+        Err(_) => u64::from(SystemTime::now().elapsed().unwrap_or_default().subsec_nanos()) << 32,
+    }
+}
+
+const ASK_TIME_MAX: Duration = Duration::from_mins(2);

@@ -1,0 +1,129 @@
+//! A job for a site at an authority: what it takes, and what its errors are put down to.
+
+use instant_acme::{Error, Problem};
+
+use crate::client::Client;
+use crate::plan::Blame;
+use crate::protocol::Kind;
+use crate::server::Server;
+use crate::state::StateFolder;
+use crate::wishes::{Authority, Site};
+
+/// What is needed for an order.
+pub struct Job<'a> {
+    /// The site that the certificate is for.
+    pub site: &'a Site,
+    /// The authority that is asked.
+    pub authority: &'a Authority,
+    /// The URL of its directory, or of the one for rehearsals.
+    pub directory: &'a str,
+    /// The state.
+    pub state: &'a StateFolder,
+    /// The server, which answers challenges.
+    pub server: &'a Server,
+    /// How the authority is asked.
+    pub client: &'a Client,
+}
+
+/// Why there is no certificate.
+#[derive(Debug)]
+pub struct Failure {
+    /// To whom it is put down.
+    pub blame: Blame,
+    /// The reason.
+    pub reason: String,
+    /// The kind of the last challenge that was answered.
+    pub kind: Option<Kind>,
+}
+
+impl Failure {
+    pub(crate) fn new(blame: Blame, reason: impl Into<String>) -> Self {
+        Self { blame, reason: reason.into(), kind: None }
+    }
+
+    pub(crate) fn here(what: &str, error: impl std::fmt::Display) -> Self {
+        Self::new(Blame::Here, format!("{what}: {error}"))
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::here("the state folder", error)
+    }
+}
+
+impl Job<'_> {
+    /// What an error is put down to, and its reason with all that the authority said.
+    pub(crate) fn failure(&self, error: Error) -> Failure {
+        let name = &self.authority.name;
+        match error {
+            Error::Api(problem) => {
+                let mut text = format!("{name} says: {}", text_of(&problem));
+                if is_gone(&problem) && self.state.forget_account(self.directory).is_ok() {
+                    text += "; another account is made, and records in the DNS that name the old one have to be changed";
+                }
+                Failure::new(blame_of(&problem, self.client.notes().status), text)
+            }
+            // What is no JSON comes from something in front of the authority.
+            Error::Json(error) => {
+                let status = self.client.notes().status.unwrap_or_default();
+                let reason = format!("{name} answers {status}, and not as an authority: {error}");
+                Failure::new(Blame::Authority, reason)
+            }
+            other => Failure::new(Blame::Authority, format!("{name}: {other}")),
+        }
+    }
+}
+
+/// Who can mend a problem (RFC 8555 §6.7).
+fn blame_of(problem: &Problem, status: Option<u16>) -> Blame {
+    let kind = problem.r#type.as_deref().unwrap_or_default();
+    match kind.strip_prefix("urn:ietf:params:acme:error:").unwrap_or_default() {
+        "rateLimited" | "serverInternal" | "badNonce" => Blame::Authority,
+        "userActionRequired" | "externalAccountRequired" => Blame::Operator,
+        _ if is_gone(problem) => Blame::Authority,
+        "unauthorized" => Blame::Operator,
+        "connection" | "dns" | "tls" | "caa" | "incorrectResponse" => Blame::Validation,
+        _ if matches!(status, Some(429 | 500..)) => Blame::Authority,
+        "alreadyReplaced" => Blame::Authority,
+        _ => Blame::Result,
+    }
+}
+
+/// True if the authority may have something against what the order says of another certificate.
+pub(crate) fn is_about_the_order(error: &Error) -> bool {
+    match error {
+        Error::Api(problem) => {
+            let kind = problem.r#type.as_deref().unwrap_or_default();
+            // Pebble says so of a certificate that it does not find: an error of the server.
+            !["rateLimited", "badNonce", "accountDoesNotExist"]
+                .iter()
+                .any(|own| kind.ends_with(own))
+        }
+        // It was not echoed (RFC 9773 §5), or the authority knows nothing of it.
+        Error::Unsupported(_) => true,
+        Error::Other(error) => error.to_string().starts_with("replaces"),
+        _ => false,
+    }
+}
+
+/// A problem document in one line.
+pub(crate) fn text_of(problem: &Problem) -> String {
+    let mut text = problem.detail.clone().unwrap_or_else(|| "no reason".to_owned());
+    if let Some(kind) = &problem.r#type {
+        text += &format!(" ({kind})");
+    }
+    for sub in &problem.subproblems {
+        text += &format!("; {sub}");
+    }
+    // It goes into a log, of which each line is one line.
+    text.chars().map(|each| if each.is_control() { ' ' } else { each }).collect()
+}
+
+/// True if the authority does not know the account any more, or has put it out of use.
+fn is_gone(problem: &Problem) -> bool {
+    let kind = problem.r#type.as_deref().unwrap_or_default();
+    let says = |word: &str| problem.detail.as_deref().is_some_and(|detail| detail.contains(word));
+    kind.ends_with(":accountDoesNotExist")
+        || kind.ends_with(":unauthorized") && (says("deactivated") || says("revoked"))
+}

@@ -1,0 +1,454 @@
+//! One order at an authority, from the account to the certificate in its folder.
+//!
+//! The order's URL and its key are on the disk before it is finalized: who is killed after that goes on with the same order and the
+//! same key.
+
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+use instant_acme::{
+    Account, AuthorizationStatus, Challenge, ChallengeType, Error, Identifier, NewOrder,
+    OrderStatus,
+};
+use kettle_tls::identity::Identity;
+use tokio::time::{sleep, timeout};
+
+use crate::account;
+use crate::job::{Failure, Job, is_about_the_order, text_of};
+use crate::plan::{Blame, Installed, OpenOrder, Standing};
+use crate::protocol::Kind;
+use crate::server::Presented;
+use crate::state::{Issued, Origin};
+
+/// How an order begins.
+pub enum Start {
+    /// As a new one, in the place of the certificate with this identifier.
+    New { replaces: Option<String> },
+    /// By its URL.
+    Open(OpenOrder),
+}
+
+/// What came of an order.
+pub struct Obtained {
+    /// The certificate that is in force now.
+    pub installed: Installed,
+    /// The kind of the last challenge that was answered.
+    pub kind: Option<Kind>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl Job<'_> {
+    /// Gets the certificate and puts it in its place.
+    ///
+    /// # Errors
+    /// Why not. What `standing` says of an open order holds then.
+    pub async fn obtain(&self, standing: &mut Standing, start: Start) -> Result<Obtained, Failure> {
+        let began = Instant::now();
+        let mut kind = None;
+        let work = self.work(standing, start, &mut kind);
+        let done = timeout(ORDER_TIME_MAX, work).await;
+        let late = || Failure::new(Blame::Authority, "the order is not done in time");
+        let done = done.unwrap_or_else(|_| Err(late()));
+        match done {
+            Ok(installed) => Ok(Obtained { installed, kind, took: began.elapsed() }),
+            Err(failure) => Err(Failure { kind, ..failure }),
+        }
+    }
+
+    /// Validates the names at the directory for rehearsals, and takes nothing from there.
+    ///
+    /// # Errors
+    /// Why they do not validate.
+    pub async fn rehearse(&self, standing: &mut Standing) -> Result<Option<Kind>, Failure> {
+        let mut kind = None;
+        let work = async {
+            let account = account::of(self).await?;
+            let mut order = self.new_order(&account, None, standing).await?;
+            standing.validates(self.authority_directory(), true, SystemTime::now());
+            self.state.keep_standing(&self.site.folder, standing)?;
+            self.validate(&mut order, standing, &mut kind).await
+        };
+        let late = || Failure::new(Blame::Authority, "the rehearsal is not done in time");
+        match timeout(ORDER_TIME_MAX, work).await.unwrap_or_else(|_| Err(late())) {
+            Ok(()) => Ok(kind),
+            Err(failure) => Err(Failure { kind, ..failure }),
+        }
+    }
+
+    fn authority_directory(&self) -> &str {
+        &self.authority.directory
+    }
+
+    async fn work(
+        &self,
+        standing: &mut Standing,
+        start: Start,
+        kind: &mut Option<Kind>,
+    ) -> Result<Installed, Failure> {
+        let account = account::of(self).await?;
+        let mut order = match start {
+            Start::New { replaces } => {
+                self.drop_order(standing)?;
+                self.new_order(&account, replaces, standing).await?
+            }
+            Start::Open(open) => match account.order(open.url).await {
+                Ok(order) => order,
+                Err(error) => return Err(self.void_if_unknown(standing, error)),
+            },
+        };
+        let open = OpenOrder {
+            url: order.url().to_owned(),
+            directory: self.directory.to_owned(),
+            names: self.site.names.clone(),
+            begun: standing.order.as_ref().map_or_else(SystemTime::now, |open| open.begun),
+        };
+        standing.order = Some(open);
+        let key = self.key(order.state().status)?;
+        if order.state().status == OrderStatus::Pending {
+            standing.validates(self.directory, false, SystemTime::now());
+        }
+        self.state.keep_standing(&self.site.folder, standing)?;
+        let validated = match order.state().status {
+            OrderStatus::Pending => self.validate(&mut order, standing, kind).await,
+            _ => Ok(()),
+        };
+        let fetched = match validated {
+            Ok(()) => self.fetch(&mut order, standing, key.as_deref()).await,
+            Err(failure) => Err(failure),
+        };
+        match fetched {
+            Ok((chain, key)) => self.install(standing, &chain, &key),
+            Err(failure) => {
+                // An order that cannot go on is not gone on with.
+                if order.state().status == OrderStatus::Invalid
+                    || failure.blame == Blame::Validation
+                {
+                    self.drop_order(standing)?;
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    /// The key of the order. One that was finalized is of no use without the key that it was finalized with.
+    fn key(&self, status: OrderStatus) -> Result<Option<String>, Failure> {
+        if let Some(key) = self.state.order_key(&self.site.folder) {
+            return Ok(Some(key));
+        }
+        if matches!(status, OrderStatus::Processing | OrderStatus::Valid | OrderStatus::Invalid) {
+            return Ok(None);
+        }
+        let before = self.site.reuse_key.then(|| {
+            let (_, key) = self.state.certificate(&self.site.folder);
+            std::fs::read_to_string(key).ok()
+        });
+        let key = match before.flatten() {
+            Some(key) => key,
+            None => self.site.new_key().map_err(|error| Failure::here("a key", error))?,
+        };
+        self.state.keep_order_key(&self.site.folder, &key)?;
+        Ok(Some(key))
+    }
+
+    async fn new_order(
+        &self,
+        account: &Account,
+        replaces: Option<String>,
+        standing: &mut Standing,
+    ) -> Result<instant_acme::Order, Failure> {
+        let identifiers: Vec<Identifier> =
+            self.site.names.iter().map(|it| identifier(it)).collect();
+        let mut order = NewOrder::new(&identifiers);
+        if let Some(profile) = &self.authority.profile {
+            if !account.profiles().any(|known| known.name == profile) {
+                let known: Vec<&str> = account.profiles().map(|known| known.name).collect();
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                let reason = format!(
+                    "the authority `{}` has no profile `{profile}`; it has {known}",
+                    self.authority.name
+                );
+                return Err(Failure::new(Blame::Result, reason));
+            }
+            order = order.profile(profile);
+        }
+        if let Some(replaces) = replaces
+            && let Some((issuer, serial)) = replaces.split_once('.')
+        {
+            let of = instant_acme::CertificateIdentifier {
+                authority_key_identifier: issuer.into(),
+                serial: serial.into(),
+            };
+            let mut replacing = NewOrder::new(&identifiers).replaces(of);
+            if let Some(profile) = &self.authority.profile {
+                replacing = replacing.profile(profile);
+            }
+            match account.new_order(&replacing).await {
+                Ok(order) => return Ok(order),
+                // Whatever it has against it, the certificate is what matters: once more, and without.
+                Err(error) if is_about_the_order(&error) => {
+                    standing.not_replaceable = Some(replaces);
+                }
+                Err(error) => return Err(self.failure(error)),
+            }
+        }
+        account.new_order(&order).await.map_err(|error| self.failure(error))
+    }
+
+    /// Has all names validated that are not yet.
+    async fn validate(
+        &self,
+        order: &mut instant_acme::Order,
+        standing: &Standing,
+        kind: &mut Option<Kind>,
+    ) -> Result<(), Failure> {
+        let mut presented: Vec<Presented> = Vec::new();
+        let mut authorizations = order.authorizations();
+        while let Some(authorization) = authorizations.next().await {
+            let mut authorization = authorization.map_err(|error| self.failure(error))?;
+            let name = name_of(authorization.identifier().identifier);
+            match authorization.status {
+                AuthorizationStatus::Valid => continue,
+                AuthorizationStatus::Pending => {}
+                // The order is void with it.
+                _ => {
+                    let reason = refusals(&authorization.challenges, &name);
+                    return Err(Failure::new(Blame::Validation, reason));
+                }
+            }
+            let (chosen, r#type) = self.choose(&authorization.challenges, standing, &name)?;
+            *kind = Some(chosen);
+            let mut challenge = authorization
+                .challenge(r#type)
+                .ok_or_else(|| Failure::new(Blame::Authority, "a challenge is gone"))?;
+            let token = challenge.token.clone();
+            let answer = challenge.key_authorization();
+            let shown = self.server.present(chosen, &name, &token, answer.as_str()).await;
+            presented.push(shown.map_err(|error| Failure::here("the challenge", error))?);
+            challenge.set_ready().await.map_err(|error| self.not_taken(error))?;
+        }
+        self.await_validation(order).await
+    }
+
+    /// The kind of challenge that comes next, of those that the site takes and the authority offers.
+    fn choose(
+        &self,
+        offered: &[Challenge],
+        standing: &Standing,
+        name: &str,
+    ) -> Result<(Kind, ChallengeType), Failure> {
+        let is_offered = |kind: &Kind| offered.iter().any(|it| it.r#type == type_of(*kind));
+        let possible: Vec<Kind> = self.site.challenges.iter().copied().filter(is_offered).collect();
+        let turn = usize::try_from(standing.failures.validations).unwrap_or_default();
+        let chosen = turn.checked_rem(possible.len()).and_then(|turn| possible.get(turn));
+        let Some(chosen) = chosen else {
+            let reason = format!(
+                "the authority `{}` offers no kind of challenge for {name} that the site has",
+                self.authority.name
+            );
+            return Err(Failure::new(Blame::Result, reason));
+        };
+        Ok((*chosen, type_of(*chosen)))
+    }
+
+    async fn await_validation(&self, order: &mut instant_acme::Order) -> Result<(), Failure> {
+        let mut pause = POLL_FIRST;
+        loop {
+            self.pause(pause).await;
+            pause = (pause * 2).min(POLL_MAX);
+            let status = order.refresh().await.map_err(|error| self.failure(error))?.status;
+            match status {
+                OrderStatus::Pending => {}
+                OrderStatus::Ready | OrderStatus::Processing | OrderStatus::Valid => return Ok(()),
+                OrderStatus::Invalid => return Err(self.why_invalid(order).await),
+            }
+        }
+    }
+
+    /// Waits this long, or as long as the authority says.
+    async fn pause(&self, pause: Duration) {
+        let said = self.client.notes().retry_after;
+        let said = said.and_then(|at| at.duration_since(SystemTime::now()).ok());
+        sleep(said.map_or(pause, |said| said.clamp(pause, POLL_PATIENCE))).await;
+    }
+
+    /// The problem of each name that did not validate.
+    async fn why_invalid(&self, order: &mut instant_acme::Order) -> Failure {
+        // The order's own problem is that of a name, where one has failed.
+        let of_order = order.state().error.as_ref().map(text_of);
+        let mut reasons = Vec::new();
+        let mut authorizations = order.authorizations();
+        while let Some(Ok(mut authorization)) = authorizations.next().await {
+            let name = name_of(authorization.identifier().identifier);
+            if authorization.refresh().await.is_ok()
+                && authorization.status == AuthorizationStatus::Invalid
+            {
+                reasons.push(refusals(&authorization.challenges, &name));
+            }
+        }
+        if reasons.is_empty() {
+            let unknown = || "the authority does not say why the order is invalid".to_owned();
+            return Failure::new(Blame::Result, of_order.unwrap_or_else(unknown));
+        }
+        Failure::new(Blame::Validation, reasons.join("; "))
+    }
+
+    /// Finalizes the order, if that was not done, and fetches the certificate.
+    async fn fetch(
+        &self,
+        order: &mut instant_acme::Order,
+        standing: &mut Standing,
+        key: Option<&str>,
+    ) -> Result<(String, String), Failure> {
+        let Some(key) = key else {
+            self.drop_order(standing)?;
+            let reason = "the key of an order that was finalized is gone: it begins anew";
+            return Err(Failure::new(Blame::Here, reason));
+        };
+        if order.state().status == OrderStatus::Ready {
+            let request = self.site.request(key);
+            let request =
+                request.map_err(|error| Failure::here("a request for a certificate", error))?;
+            let finalized = order.finalize_csr(&request).await;
+            finalized.map_err(|error| self.failure(error))?;
+        }
+        let mut pause = POLL_FIRST;
+        loop {
+            match order.state().status {
+                OrderStatus::Valid => break,
+                OrderStatus::Invalid => return Err(self.why_invalid(order).await),
+                _ => {}
+            }
+            self.pause(pause).await;
+            pause = (pause * 2).min(POLL_MAX);
+            order.refresh().await.map_err(|error| self.failure(error))?;
+        }
+        let chain = order.certificate().await.map_err(|error| self.failure(error))?;
+        let chain =
+            chain.ok_or_else(|| Failure::new(Blame::Authority, "there is no certificate"))?;
+        Ok((chain, key.to_owned()))
+    }
+
+    /// Puts a certificate in its place that is what was asked for.
+    fn install(
+        &self,
+        standing: &mut Standing,
+        chain: &str,
+        key: &str,
+    ) -> Result<Installed, Failure> {
+        let now = SystemTime::now();
+        let origin = Origin { directory: self.directory.to_owned() };
+        let issued = Issued { chain, key, origin: &origin };
+        let check = |chain: &Path, key: &Path| self.check(chain, key, now);
+        let installed = self.state.install(&self.site.folder, &issued, now, check);
+        if let Err(failure) = installed {
+            // It would be the same again.
+            if failure.blame == Blame::Result {
+                self.drop_order(standing)?;
+            }
+            return Err(failure);
+        }
+        let installed = self.site.installed(self.state);
+        let installed = installed.ok_or_else(|| Failure::here("the new certificate", "is gone"))?;
+        self.state.forget_order_key(&self.site.folder)?;
+        standing.succeeded(installed.clone());
+        // What is lost here is found out again.
+        self.state.keep_standing(&self.site.folder, standing)?;
+        Ok(installed)
+    }
+
+    fn check(&self, chain: &Path, key: &Path, now: SystemTime) -> Result<(), Failure> {
+        let refused = |reason: String| {
+            let name = &self.authority.name;
+            Failure::new(Blame::Result, format!("the certificate that `{name}` issued {reason}"))
+        };
+        let loaded = Identity::load(chain, key, None);
+        let (identity, _) = loaded.map_err(|error| refused(format!("cannot be used: {error}")))?;
+        if let Some(missing) = self.site.names.iter().find(|name| !identity.covers(name)) {
+            return Err(refused(format!("is not for {missing}")));
+        }
+        if now < identity.not_before() {
+            return Err(refused(
+                "is not valid yet: is the clock of this machine right?".to_owned(),
+            ));
+        }
+        if identity.not_after() <= now {
+            return Err(refused("has expired: is the clock of this machine right?".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn drop_order(&self, standing: &mut Standing) -> Result<(), Failure> {
+        standing.order = None;
+        self.state.forget_order_key(&self.site.folder)?;
+        Ok(self.state.keep_standing(&self.site.folder, standing)?)
+    }
+
+    /// An order that its authority does not know any more is no order.
+    fn void_if_unknown(&self, standing: &mut Standing, error: Error) -> Failure {
+        let status = self.client.notes().status;
+        if matches!(status, Some(400..=428 | 430..=499))
+            && let Err(failure) = self.drop_order(standing)
+        {
+            return failure;
+        }
+        let failure = self.failure(error);
+        // The next one begins soon.
+        Failure { blame: Blame::Authority, ..failure }
+    }
+
+    /// Why a challenge was not taken up. Its own problem is one of the name.
+    fn not_taken(&self, error: Error) -> Failure {
+        let failure = self.failure(error);
+        let is_of_name = failure.blame == Blame::Operator || failure.blame == Blame::Result;
+        if is_of_name { Failure { blame: Blame::Validation, ..failure } } else { failure }
+    }
+}
+
+fn refusals(challenges: &[Challenge], name: &str) -> String {
+    let failed = challenges.iter().filter_map(|challenge| {
+        let problem = challenge.error.as_ref()?;
+        let kind = match &challenge.r#type {
+            ChallengeType::Http01 => "http-01",
+            ChallengeType::TlsAlpn01 => "tls-alpn-01",
+            ChallengeType::Dns01 => "dns-01",
+            _ => "another challenge",
+        };
+        Some(format!("{name} by {kind}: {}", text_of(problem)))
+    });
+    let failed: Vec<String> = failed.collect();
+    if failed.is_empty() { format!("{name} is not validated") } else { failed.join("; ") }
+}
+
+fn name_of(identifier: &Identifier) -> String {
+    match identifier {
+        Identifier::Dns(name) => name.clone(),
+        Identifier::Ip(address) => address.to_string(),
+        _ => String::new(),
+    }
+}
+
+fn identifier(name: &str) -> Identifier {
+    match name.parse() {
+        Ok(address) => Identifier::Ip(address),
+        Err(_) => Identifier::Dns(name.to_owned()),
+    }
+}
+
+fn type_of(kind: Kind) -> ChallengeType {
+    match kind {
+        Kind::TlsAlpn => ChallengeType::TlsAlpn01,
+        Kind::Http => ChallengeType::Http01,
+        Kind::Dns => ChallengeType::Dns01,
+    }
+}
+
+/// An order that takes longer is gone on with later.
+const ORDER_TIME_MAX: Duration = Duration::from_mins(10);
+
+/// How long it takes until an order is looked at for the first time;
+const POLL_FIRST: Duration = Duration::from_millis(250);
+/// this doubles, up to this;
+const POLL_MAX: Duration = Duration::from_secs(10);
+/// and an authority may want up to this.
+const POLL_PATIENCE: Duration = Duration::from_mins(2);

@@ -1,0 +1,279 @@
+//! What server and issuer say to each other: messages over a pair of nameless sockets, each one datagram of JSON.
+//!
+//! No name, path or URL that the server says leads anywhere: of sites it says the first name of one that the issuer's own configuration has.
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// What the server says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    /// Read the configuration again.
+    ReadAgain,
+    /// Get a site a new certificate now.
+    Renew {
+        /// The number of the question.
+        number: u64,
+        /// The first name of the site.
+        site: String,
+        /// True if only the test directory is asked, and nothing changes.
+        rehearse: bool,
+    },
+    /// Forget what is known of a site's order and failures.
+    Forget {
+        /// The number of the question.
+        number: u64,
+        /// The first name of the site.
+        site: String,
+    },
+    /// Revoke a site's certificate, and get one with another key.
+    Revoke {
+        /// The number of the question.
+        number: u64,
+        /// The first name of the site.
+        site: String,
+        /// The reason's number in RFC 5280, if there is to be one.
+        reason: Option<u8>,
+    },
+    /// Say how it stands with the sites from this one on.
+    Status {
+        /// The number of the question.
+        number: u64,
+        /// The number of the first site.
+        from: usize,
+    },
+    /// What was asked to be presented can be seen by clients, or cannot.
+    Presented {
+        /// The number of the request.
+        number: u64,
+        /// Why not.
+        refused: Option<String>,
+    },
+}
+
+/// What the issuer says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Report {
+    /// It has begun, and knows of no challenge that may still be presented.
+    Begun {
+        /// True if it has the lock of the state folder.
+        leads: bool,
+    },
+    /// It has ended. That is the warden's word.
+    Ended,
+    /// Answer a challenge.
+    Present {
+        /// The number of the request, which `Presented` has too.
+        number: u64,
+        /// By what.
+        kind: Kind,
+        /// The name or the address that is validated.
+        name: String,
+        /// The challenge's token.
+        token: String,
+        /// What it is answered with.
+        key_authorization: String,
+    },
+    /// Answer it no longer.
+    Withdraw {
+        /// As it was presented.
+        kind: Kind,
+        /// As it was presented.
+        name: String,
+        /// As it was presented.
+        token: String,
+    },
+    /// A site has a new certificate in its folder.
+    Issued {
+        /// The first name of the site.
+        site: String,
+    },
+    /// Something to be counted: the end of an order.
+    Attempt {
+        /// The name of the authority.
+        authority: String,
+        /// True if it led to a certificate.
+        is_issued: bool,
+        /// The kind of challenge, if names were validated.
+        kind: Option<Kind>,
+    },
+    /// How it stands with some sites.
+    Sites {
+        /// The number of the question.
+        number: u64,
+        /// How many sites there are.
+        total: usize,
+        /// The number of the first of these.
+        from: usize,
+        /// The sites.
+        sites: Vec<SiteStatus>,
+    },
+    /// What came of a question.
+    Done {
+        /// The number of the question.
+        number: u64,
+        /// What is to be said.
+        message: String,
+        /// True if it was not done.
+        is_refused: bool,
+    },
+    /// A line for the log.
+    Log {
+        /// How much it matters.
+        level: Level,
+        /// The line.
+        text: String,
+    },
+}
+
+/// By what a name is validated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Kind {
+    /// A certificate in a handshake (RFC 8737).
+    TlsAlpn,
+    /// A file over HTTP (RFC 8555 §8.3).
+    Http,
+    /// A record in the DNS (RFC 8555 §8.4). The server presents none.
+    Dns,
+}
+
+/// How much a line of the log matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Level {
+    /// It is for those who look.
+    Info,
+    /// It should be looked at.
+    Warn,
+    /// A certificate is in danger.
+    Error,
+}
+
+/// How it stands with a site's certificate. Moments are seconds since 1970.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SiteStatus {
+    /// The first name of the site.
+    pub site: String,
+    /// The authority that issued the certificate, or that is asked.
+    pub authority: String,
+    /// When the certificate ends.
+    pub not_after: Option<u64>,
+    /// When something is done next.
+    pub next: u64,
+    /// What is done then, in a word: `renewal`, `retry`, `order`.
+    pub what: String,
+    /// Failures since the last success.
+    pub failures: u32,
+    /// The last failure.
+    pub reason: Option<String>,
+    /// True if it is late.
+    pub is_urgent: bool,
+}
+
+impl Kind {
+    /// As RFCs write it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::TlsAlpn => "tls-alpn-01",
+            Self::Http => "http-01",
+            Self::Dns => "dns-01",
+        }
+    }
+}
+
+/// One end of the pair.
+#[derive(Debug)]
+pub struct End(AsyncFd<OwnedFd>);
+
+impl End {
+    /// An end, whose socket waits for nobody from now on.
+    ///
+    /// # Errors
+    /// If the runtime cannot watch it.
+    pub fn new(socket: OwnedFd) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        Ok(Self(watched(socket)?))
+    }
+
+    /// Sends a message, and waits for room.
+    ///
+    /// # Errors
+    /// If nobody is at the other end, or the message is too long.
+    pub async fn send(&self, message: &impl Serialize) -> io::Result<()> {
+        let bytes = encode(message)?;
+        self.0
+            .async_io(Interest::WRITABLE, |socket| {
+                Ok(send(socket, &bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?)
+            })
+            .await?;
+        Ok(())
+    }
+
+    /// Sends a message, if there is room.
+    ///
+    /// # Errors
+    /// If there is none, nobody is at the other end, or the message is too long.
+    pub fn try_send(&self, message: &impl Serialize) -> io::Result<()> {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        send(self.0.get_ref().as_fd(), &encode(message)?, flags)?;
+        Ok(())
+    }
+
+    /// The next message. Dropping this loses none.
+    ///
+    /// # Errors
+    /// If nobody is at the other end any more, or what comes is no message.
+    pub async fn receive<M: DeserializeOwned>(&self) -> io::Result<M> {
+        let mut room = vec![0; MESSAGE_BYTES_MAX];
+        let length = self
+            .0
+            .async_io(Interest::READABLE, |socket| {
+                match recv(socket, &mut *room, RecvFlags::DONTWAIT) {
+                    Ok((_, length)) => Ok(length),
+                    Err(Errno::INTR) => Err(io::ErrorKind::WouldBlock.into()),
+                    Err(error) => Err(error.into()),
+                }
+            })
+            .await?;
+        // Nothing at all is the end.
+        if length == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let bytes = room.get(..length).ok_or(io::ErrorKind::InvalidData)?;
+        Ok(serde_json::from_slice(bytes)?)
+    }
+}
+
+#[allow(
+    deprecated,
+    reason = "sound with a descriptor that is owned; its successor is `unsafe` because of types whose descriptor may change"
+)]
+fn watched(socket: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::new(socket)
+}
+
+fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let bytes = serde_json::to_vec(message)?;
+    if bytes.len() > MESSAGE_BYTES_MAX {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    Ok(bytes)
+}
+
+/// Sites in one message.
+pub const SITES_MAX: usize = 32;
+
+/// The longest reason that is passed on: problem documents are as long as their authority likes.
+pub const REASON_BYTES_MAX: usize = 1_500;
+
+const MESSAGE_BYTES_MAX: usize = 96 << 10;

@@ -1,0 +1,201 @@
+//! What a configuration wants of the issuer, with all that it names read: whoever has given up root reads none of it any more.
+
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use instant_acme::CertificateIdentifier;
+use kettle_config::{Acme, ChallengeKind, Config, KeyType, WantedCertificate};
+use kettle_kernel::keeper;
+use kettle_tls::connector::Trust;
+use kettle_tls::identity::{Identity, KeyKind};
+use kettle_tls::issue::CertificateKey;
+use kettle_tls::trust::Roots;
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+
+use crate::plan::Installed;
+use crate::protocol::Kind;
+use crate::state::StateFolder;
+
+/// All that a configuration wants.
+pub struct Wishes {
+    /// Where state is kept.
+    pub state_directory: PathBuf,
+    /// The authorities that can be asked.
+    pub authorities: Vec<Authority>,
+    /// The certificates.
+    pub sites: Vec<Site>,
+    /// What kept an authority from being one of those.
+    pub problems: Vec<String>,
+}
+
+/// An authority, and how it is spoken to.
+pub struct Authority {
+    /// How it is called.
+    pub name: String,
+    /// The URL of its directory.
+    pub directory: String,
+    /// That of the directory for rehearsals.
+    pub test_directory: Option<String>,
+    /// How it reaches the operator.
+    pub contact: Vec<String>,
+    /// True if the operator has agreed to its terms.
+    pub accepts_terms: bool,
+    /// Which of its certificates are asked for.
+    pub profile: Option<String>,
+    /// The account that the operator has there already, and its key.
+    pub external_account: Option<(String, Vec<u8>)>,
+    /// Who may sign its own certificate.
+    pub trust: Trust,
+    /// Validations of a name in an hour.
+    pub validations_per_hour: usize,
+    /// Orders in a minute.
+    pub orders_per_minute: usize,
+}
+
+/// A certificate for a site, or for a listener without sites.
+pub struct Site {
+    /// The name of its folder.
+    pub folder: String,
+    /// The names that it is for.
+    pub names: Vec<String>,
+    /// The numbers of the authorities that may be asked.
+    pub authorities: Vec<usize>,
+    /// The kinds of challenges, the preferred one first.
+    pub challenges: Vec<Kind>,
+    /// The kind of key.
+    pub key: KeyKind,
+    /// True if the key stays.
+    pub reuse_key: bool,
+}
+
+impl Wishes {
+    /// What a configuration wants. What cannot be read is left out, and told.
+    #[must_use]
+    pub fn read(config: &Config) -> Self {
+        let mut problems = Vec::new();
+        let mut system = None;
+        let mut named = Vec::new();
+        let mut authorities = Vec::new();
+        for acme in &config.acme {
+            match Authority::read(acme, &mut system) {
+                Ok(authority) => {
+                    named.push(&acme.name.value);
+                    authorities.push(authority);
+                }
+                Err(problem) => {
+                    problems.push(format!("the authority `{}` is not asked: {problem}", acme.name));
+                }
+            }
+        }
+        let number = |acme: &Acme| named.iter().position(|name| **name == acme.name.value);
+        let sites = config.wanted_certificates().filter_map(|wanted| {
+            let numbers = wanted.authorities(config).into_iter().filter_map(number).collect();
+            Site::of(&wanted, numbers)
+        });
+        let sites = sites.collect();
+        let state_directory = config.server.state_directory.clone();
+        Self { state_directory, authorities, sites, problems }
+    }
+}
+
+impl Authority {
+    fn read(acme: &Acme, system: &mut Option<Roots>) -> Result<Self, String> {
+        let roots = match (&acme.roots, &system) {
+            (kettle_config::Roots::System, Some(roots)) => roots.clone(),
+            (kettle_config::Roots::System, None) => {
+                let roots = Roots::system().map_err(|error| error.to_string())?;
+                system.insert(roots).clone()
+            }
+            (kettle_config::Roots::File(path), _) => {
+                Roots::load(path, None).map_err(|error| error.to_string())?.0
+            }
+        };
+        let external = acme.external_account.as_ref();
+        let external = external.map(|it| Ok::<_, String>((it.id.clone(), key_of(&it.key_file)?)));
+        Ok(Self {
+            name: acme.name.value.clone(),
+            directory: acme.directory.value.clone(),
+            test_directory: acme.rehearsal().map(str::to_owned),
+            contact: acme.contact.clone(),
+            accepts_terms: acme.accept_terms,
+            profile: acme.profile.as_ref().map(|profile| profile.value.clone()),
+            external_account: external.transpose()?,
+            trust: Trust::roots(roots),
+            validations_per_hour: acme.validations_per_hour as usize,
+            orders_per_minute: acme.orders_per_minute as usize,
+        })
+    }
+}
+
+/// The key in a file, as authorities write it. Some end it in `=`.
+fn key_of(path: &Path) -> Result<Vec<u8>, String> {
+    let bytes = keeper::read(path, KEY_BYTES_MAX);
+    let bytes = bytes.map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let key = BASE64_URL_SAFE_NO_PAD.decode(text.trim().trim_end_matches('='));
+    key.map_err(|error| format!("{} has no key in Base64 for URLs: {error}", path.display()))
+}
+
+impl Site {
+    fn of(wanted: &WantedCertificate<'_>, authorities: Vec<usize>) -> Option<Self> {
+        let kind = |kind: &ChallengeKind| match kind {
+            ChallengeKind::TlsAlpn01 => Kind::TlsAlpn,
+            ChallengeKind::Http01 => Kind::Http,
+            ChallengeKind::Dns01 => Kind::Dns,
+        };
+        let key = match wanted.how.key_type {
+            KeyType::EcdsaP256 => KeyKind::EcdsaP256,
+            KeyType::EcdsaP384 => KeyKind::EcdsaP384,
+            KeyType::Rsa2048 => KeyKind::Rsa { bits: 2048 },
+            KeyType::Rsa3072 => KeyKind::Rsa { bits: 3072 },
+        };
+        Some(Self {
+            folder: wanted.folder()?,
+            names: wanted.names.iter().map(|name| name.value.clone()).collect(),
+            authorities,
+            challenges: wanted.how.challenges.iter().map(kind).collect(),
+            key,
+            reuse_key: wanted.how.reuse_key,
+        })
+    }
+
+    /// How it is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.names.first().map_or("", String::as_str)
+    }
+
+    /// A new key, in PEM.
+    pub(crate) fn new_key(&self) -> Result<String, String> {
+        let key = CertificateKey::generate(self.key).map_err(|error| error.to_string())?;
+        Ok(key.to_pem().to_string())
+    }
+
+    /// The request for a certificate with this key, in DER.
+    pub(crate) fn request(&self, key: &str) -> Result<Vec<u8>, String> {
+        let key = CertificateKey::from_pem(key).map_err(|error| error.to_string())?;
+        key.request(&self.names).map_err(|error| error.to_string())
+    }
+
+    /// The certificate that is in force, if one is.
+    #[must_use]
+    pub fn installed(&self, state: &StateFolder) -> Option<Installed> {
+        let (chain, key) = state.certificate(&self.folder);
+        let (identity, _) = Identity::load(&chain, &key, None).ok()?;
+        let leaf = CertificateDer::pem_file_iter(&chain).ok()?.next()?.ok()?;
+        let identifier = CertificateIdentifier::try_from(&leaf).ok();
+        let has_all = self.names.iter().all(|name| identity.covers(name));
+        Some(Installed {
+            not_before: identity.not_before(),
+            not_after: identity.not_after(),
+            identifier: identifier.map(|identifier| identifier.to_string()),
+            directory: state.origin(&self.folder).directory,
+            fits: has_all && identity.key_kind() == self.key,
+        })
+    }
+}
+
+/// A key for an account has some tens of bytes.
+const KEY_BYTES_MAX: u64 = 4_096;

@@ -1,0 +1,84 @@
+//! What is counted of certificates that are fetched, for Prometheus.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use kettle_server::metrics::{Metric, MetricWriter, NamedCounters};
+use kettle_tls::Challenges;
+
+/// The counters. They are written once there is somebody who fetches.
+#[derive(Debug, Default)]
+pub(crate) struct AcmeCounters {
+    challenges: OnceLock<Challenges>,
+    is_up: AtomicBool,
+    /// Orders that came to an end, by the authority's name and how they ended.
+    attempts: Mutex<BTreeMap<(String, &'static str), u64>>,
+}
+
+impl AcmeCounters {
+    /// Begins to write them, and what these challenges count.
+    pub(crate) fn begin(&self, challenges: &Challenges) {
+        // There is one issuer in the life of a process.
+        let _ = self.challenges.set(challenges.clone());
+    }
+
+    /// Says whether certificates are fetched at this moment.
+    pub(crate) fn set_up(&self, is_up: bool) {
+        self.is_up.store(is_up, Ordering::Relaxed);
+    }
+
+    /// Counts an order that came to an end. Of authorities there are as many as the configuration names; all beyond that are one.
+    pub(crate) fn attempt(&self, authority: String, is_issued: bool) {
+        let mut attempts = self.attempts();
+        let outcome = if is_issued { "issued" } else { "failed" };
+        let is_room = attempts.len() < ATTEMPTS_MAX;
+        let name = if is_room { authority } else { "others".to_owned() };
+        let count = attempts.entry((name, outcome)).or_default();
+        *count = count.saturating_add(1);
+    }
+
+    fn attempts(&self) -> MutexGuard<'_, BTreeMap<(String, &'static str), u64>> {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl NamedCounters for AcmeCounters {
+    fn write(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
+        let Some(challenges) = self.challenges.get() else { return Ok(()) };
+        let up = Metric {
+            name: "acme_issuer_up",
+            help: "Whether the process that fetches certificates runs",
+            labels: &[],
+        };
+        let is_up = u64::from(self.is_up.load(Ordering::Relaxed));
+        writer.gauges(&up, [(Vec::<String>::new(), is_up)])?;
+        let attempts = Metric {
+            name: "acme_attempts",
+            help: "Orders of certificates that came to an end",
+            labels: &["authority", "outcome"],
+        };
+        let counted = self.attempts().clone();
+        writer.counters(
+            &attempts,
+            counted.iter().map(|((name, outcome), count)| (vec![name.as_str(), outcome], *count)),
+        )?;
+        let asked = Metric {
+            name: "acme_challenges",
+            help: "How often authorities, or others, asked for the answer to a challenge",
+            labels: &["kind", "outcome"],
+        };
+        let kinds = challenges.counted();
+        writer.counters(
+            &asked,
+            kinds.iter().flat_map(|it| {
+                let of = |outcome, count| (vec![it.kind, outcome], count);
+                [of("answered", it.answered), of("unknown", it.unknown)]
+            }),
+        )
+    }
+}
+
+/// A hundred authorities, and more.
+const ATTEMPTS_MAX: usize = 256;

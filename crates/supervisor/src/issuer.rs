@@ -1,0 +1,272 @@
+//! The issuer of a server, which fetches its certificates: how it is started, and what the main loop hears of it and does for it.
+
+use std::collections::HashMap;
+use std::future::pending;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::chown;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kettle_acme::protocol::{End, Kind, Level, Order, Report};
+use kettle_acme::wishes::Wishes;
+use kettle_acme::{Ended, state};
+use kettle_config::{Config, Sandboxing};
+use kettle_kernel::keeper;
+use kettle_kernel::process::{self, Account};
+use kettle_kernel::warden::{self, Ending, Names, Turn};
+use kettle_tls::Challenges;
+use tokio::sync::oneshot;
+use tokio::time::sleep_until;
+
+use crate::acme_counters::AcmeCounters;
+use crate::prepare;
+use crate::reload::Loader;
+use crate::sandbox::files_of_issuer;
+
+/// Starts one for a server whose configuration has an authority; gives the server's end. Before there is any thread.
+pub(crate) fn start(config: &Config, loader: Option<&Loader>) -> Option<OwnedFd> {
+    if config.acme.is_empty() {
+        return None;
+    }
+    let account = prepare::account(config).ok().flatten();
+    let account = account.filter(|account| process::is_root() && !account.is_current());
+    if let Err(error) = make_folders(config, account.as_ref()) {
+        let state = config.server.state_directory.display();
+        tracing::error!(
+            "no certificate is fetched: the folders below {state} cannot be made: {error}"
+        );
+        return None;
+    }
+    let work = |socket: OwnedFd, turn: Turn| {
+        // What the server logs to may be a socket, whose number is another's here. What is to be said is told to the server.
+        let _quiet = tracing::subscriber::set_default(tracing::subscriber::NoSubscriber::default());
+        // What cannot be read now was refused by the server as well, or will be mended.
+        let read = if turn == Turn::First { None } else { read_again(loader) };
+        match issue(socket, read.as_ref().unwrap_or(config), account.as_ref()) {
+            Ok(Ended::ReadAgain) => Ending::Again,
+            Ok(Ended::ServerGone) | Err(_) => Ending::Broken,
+        }
+    };
+    match warden::start(NAMES, work) {
+        Ok(socket) => Some(socket),
+        Err(error) => {
+            tracing::error!(%error, "no certificate is fetched: there is no process for it");
+            None
+        }
+    }
+}
+
+/// The issuer's own reading: as root, only what nobody else may write tells it anything.
+fn read_again(loader: Option<&Loader>) -> Option<Config> {
+    let loader = loader?;
+    let read = if process::is_root() { keeper::opened_by(|| loader()).0 } else { loader() };
+    read.ok()
+}
+
+/// Is the issuer, until the server has gone or has another configuration.
+fn issue(socket: OwnedFd, config: &Config, account: Option<&Account>) -> io::Result<Ended> {
+    let wishes = Wishes::read(config);
+    if let Some(account) = account {
+        account.become_for_good().map_err(io::Error::other)?;
+    }
+    kettle_acme::run(socket, wishes, || {
+        let files = (config.server.sandbox != Sandboxing::Off).then(|| files_of_issuer(config));
+        warden::confine(files.as_ref())
+    })
+}
+
+/// As the user that the issuer goes on as.
+fn make_folders(config: &Config, account: Option<&Account>) -> io::Result<()> {
+    let state = &config.server.state_directory;
+    let (root, _) = state::folders(state);
+    for folder in [state.clone(), root].into_iter().chain(state::all_folders(state)) {
+        let is_there = folder.exists();
+        state::make_folder(&folder)?;
+        // What is there already is somebody's decision.
+        if let Some(account) = account.filter(|_| !is_there) {
+            chown(&folder, Some(account.uid()), Some(account.gid()))?;
+        }
+    }
+    Ok(())
+}
+
+/// True if what is to be fetched is the same by both.
+pub(crate) fn is_same(one: &Config, other: &Config) -> bool {
+    let wanted = |config: &Config| {
+        let all = config.wanted_certificates();
+        all.map(|wanted| (wanted.names.to_vec(), wanted.how.clone())).collect::<Vec<_>>()
+    };
+    one.acme == other.acme && wanted(one) == wanted(other)
+}
+
+/// The issuer as the main loop sees it.
+pub(crate) struct Issuer {
+    end: Option<End>,
+    challenges: Challenges,
+    counters: Arc<AcmeCounters>,
+    /// True if it is at work.
+    is_up: bool,
+    /// When files are to be read again, because certificates are there.
+    renewal: Option<Instant>,
+    /// When that was done last.
+    renewed: Option<Instant>,
+    waiting: HashMap<u64, oneshot::Sender<Report>>,
+    number: u64,
+}
+
+impl Issuer {
+    /// The one at the other end of this socket, if there is one. It presents challenges here.
+    ///
+    /// # Errors
+    /// If the runtime cannot watch the socket.
+    pub(crate) fn new(
+        socket: Option<OwnedFd>,
+        challenges: Challenges,
+        counters: Arc<AcmeCounters>,
+    ) -> io::Result<Self> {
+        let (is_up, waiting) = (false, HashMap::new());
+        let end = socket.map(End::new).transpose()?;
+        if end.is_some() {
+            counters.begin(&challenges);
+        }
+        Ok(Self {
+            end,
+            challenges,
+            counters,
+            is_up,
+            renewal: None,
+            renewed: None,
+            waiting,
+            number: 0,
+        })
+    }
+
+    /// Does what it asks for, until certificates are to be read again. Dropping this loses nothing.
+    pub(crate) async fn next_renewal(&mut self) {
+        loop {
+            let Some(end) = &self.end else { return pending().await };
+            let due = self.renewal;
+            let renewal = async {
+                match due {
+                    Some(due) => sleep_until(due.into()).await,
+                    None => pending().await,
+                }
+            };
+            let received = tokio::select! {
+                received = end.receive() => received,
+                () = renewal => {
+                    (self.renewal, self.renewed) = (None, Some(Instant::now()));
+                    return;
+                }
+            };
+            match received {
+                Ok(report) => self.hear(report),
+                // It is as free to say nonsense as it likes.
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
+                Err(_) => {
+                    tracing::error!("the process that fetches certificates is {GONE}");
+                    self.end = None;
+                    self.down();
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, report: Report) {
+        match report {
+            Report::Begun { leads } => {
+                self.challenges.withdraw_all();
+                self.is_up = true;
+                self.counters.set_up(true);
+                if !leads {
+                    tracing::info!("another server fetches certificates into this state folder");
+                }
+            }
+            Report::Ended => self.down(),
+            Report::Present { number, kind, name, token, key_authorization } => {
+                let done = match kind {
+                    Kind::TlsAlpn => self.challenges.present_tls_alpn(&name, &key_authorization),
+                    Kind::Http => self.challenges.present_http(&token, &key_authorization),
+                    Kind::Dns => Ok(()),
+                };
+                let refused = done.err().map(|error| error.to_string());
+                self.tell(&Order::Presented { number, refused });
+            }
+            Report::Withdraw { kind, name, token } => match kind {
+                Kind::TlsAlpn => self.challenges.withdraw_tls_alpn(&name, &token),
+                Kind::Http => self.challenges.withdraw_http(&token),
+                Kind::Dns => {}
+            },
+            Report::Issued { .. } => {
+                // Those that come within a second are one reload.
+                let now = Instant::now();
+                let soonest = self.renewed.map_or(now, |renewed| now.max(renewed + RENEWALS_APART));
+                self.renewal.get_or_insert(soonest);
+            }
+            Report::Attempt { authority, is_issued, .. } => {
+                self.counters.attempt(authority, is_issued);
+            }
+            Report::Log { level, text } => match level {
+                Level::Info => tracing::info!("{text}"),
+                Level::Warn => tracing::warn!("{text}"),
+                Level::Error => tracing::error!("{text}"),
+            },
+            Report::Sites { number, .. } | Report::Done { number, .. } => {
+                if let Some(asker) = self.waiting.remove(&number) {
+                    // The caller may be gone.
+                    let _ = asker.send(report);
+                }
+            }
+        }
+    }
+
+    fn down(&mut self) {
+        self.challenges.withdraw_all();
+        self.waiting.clear();
+        self.is_up = false;
+        self.counters.set_up(false);
+    }
+
+    /// Has it read the configuration again.
+    pub(crate) fn read_again(&self) {
+        self.tell(&Order::ReadAgain);
+    }
+
+    /// Asks it something. None comes back if it ends before it has answered.
+    pub(crate) fn ask(&mut self, order: impl FnOnce(u64) -> Order) -> oneshot::Receiver<Report> {
+        let (asker, answer) = oneshot::channel();
+        self.number = self.number.wrapping_add(1);
+        self.waiting.retain(|_, asker| !asker.is_closed());
+        if self.is_up && self.waiting.len() < QUESTIONS_MAX && self.tell(&order(self.number)) {
+            self.waiting.insert(self.number, asker);
+        }
+        answer
+    }
+
+    /// It in one line for `kettle ctl status`; empty where there is none.
+    pub(crate) fn line(&self) -> String {
+        match (&self.end, self.is_up) {
+            (Some(_), true) => "running".to_owned(),
+            (Some(_), false) => "not running; it is started again within a minute".to_owned(),
+            (None, _) if warden::is_there() => GONE.to_owned(),
+            (None, _) => String::new(),
+        }
+    }
+
+    /// Says if it was told. It is not waited for.
+    fn tell(&self, order: &Order) -> bool {
+        self.end.as_ref().is_some_and(|end| end.try_send(order).is_ok())
+    }
+}
+
+const NAMES: Names =
+    Names { warden: c"kettle-warden", ward: c"kettle-issuer", farewell: b"\"Ended\"" };
+
+const GONE: &str = "gone: certificates are not renewed; restart kettle";
+
+/// Questions that wait for an answer.
+const QUESTIONS_MAX: usize = 16;
+
+/// Reloads for certificates that come one after the other.
+const RENEWALS_APART: Duration = Duration::from_secs(1);

@@ -1,0 +1,77 @@
+//! Ways in which a certificate is asked about and shown, beside those of a site.
+
+use kettle_tests::environment::wait_until;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::pebble::PebbleSetup;
+use kettle_tests::setup::{Setup, unused_address};
+use kettle_tests::tool::{Tool, scrape};
+
+use super::{current, fetching, wait_until_served};
+
+#[test]
+fn a_listener_without_sites_gets_one_by_a_listener_that_redirects() {
+    let setup = PebbleSetup::default();
+    let Some(pebble) = setup.start_or_skip() else { return };
+    let tls = unused_address();
+    let own = "kind = \"tls\"\nbackend = \"db\"\n[listener.acme]\nnames = [\"db.localhost\"]\nchallenges = [\"http-01\"]";
+    let backend = format!(
+        "[[backend]]\nname = \"db\"\n[[backend.server]]\naddress = \"{}\"\n",
+        unused_address()
+    );
+    let kettle = Kettle::start(
+        Setup::default()
+            .listener("")
+            .listener_at(setup.http(), "kind = \"redirect\"")
+            .listener_at(tls, own)
+            .more(&setup.table("pebble", ""))
+            .more(&backend),
+    );
+    let root = kettle.folder.path("pebble-root.pem");
+    std::fs::write(&root, pebble.root()).unwrap();
+    let connect = |name: &str| {
+        Tool::new("openssl")
+            .args(["s_client", "-connect", &tls.to_string(), "-servername", name])
+            .args(["-verify_return_error", "-verify_hostname", name, "-CAfile"])
+            .args([&root])
+            .input("")
+            .output()
+    };
+    kettle.messages().wait_for("certificate of db.localhost is there");
+    wait_until("the certificate is in force", || connect("db.localhost").status.success());
+    assert!(!connect("other.localhost").status.success());
+    assert!(kettle.messages().text().contains("http-01"));
+    // What is no challenge is sent on as before.
+    let url = format!("http://{}/.well-known/acme-challenge/x", setup.http());
+    let head = Tool::new("curl").args(["--silent", "--include", &url]).succeed();
+    assert!(head.starts_with("HTTP/1.1 308"), "{head}");
+}
+
+#[test]
+fn ctl_shows_it_and_has_it_renewed() {
+    let setup = PebbleSetup::default();
+    let Some(pebble) = setup.start_or_skip() else { return };
+    let metrics = unused_address();
+    let kettle = Kettle::start(fetching(&setup, "").metrics(metrics));
+    wait_until_served(&kettle, &pebble);
+    let status = kettle.ctl(&["acme", "status"]).succeed();
+    assert!(status.contains("localhost") && status.contains("pebble"), "{status}");
+    let json: serde_json::Value =
+        serde_json::from_str(&kettle.ctl(&["--json", "acme", "status"]).succeed()).unwrap();
+    assert_eq!(json["total"], 1, "{json}");
+    assert_eq!(json["sites"][0]["site"], "localhost", "{json}");
+
+    let before = current(&kettle);
+    let _ = kettle.ctl(&["acme", "renew", "localhost"]).succeed();
+    wait_until("there is another", || current(&kettle) != before);
+    let refused = kettle.ctl(&["acme", "renew", "localhos"]).output();
+    assert!(!refused.status.success() && refused.stderr.contains("is it localhost?"));
+
+    let scraped = scrape(metrics);
+    for line in [
+        "kettle_acme_issuer_up 1",
+        "kettle_acme_attempts_total{authority=\"pebble\",outcome=\"issued\"}",
+        "kettle_acme_challenges_total{kind=\"tls-alpn-01\",outcome=\"answered\"}",
+    ] {
+        assert!(scraped.contains(line), "{line} in\n{scraped}");
+    }
+}
