@@ -1,6 +1,8 @@
 //! The issuer's loop: looks at all sites, does what `plan` says for those whose time has come, and hears the server meanwhile.
 
 mod report;
+#[cfg(test)]
+mod tests;
 mod work;
 
 use std::cell::RefCell;
@@ -312,6 +314,15 @@ impl Issuer {
                 shared.server.log(Level::Info, text);
             }
             Outcome::Asked => {}
+            Outcome::Revoked { number, refused } => {
+                let is_refused = refused.is_some();
+                let done = "is revoked; one with another key is ordered";
+                let said = refused.map_or(done.to_owned(), |it| format!("is not revoked: {it}"));
+                let message =
+                    crate::server::shortened(format!("the certificate of {} {said}", site.name()));
+                shared.server.log(Level::Warn, message.clone());
+                shared.server.tell(Report::Done { number, message, is_refused });
+            }
             Outcome::Tried { reason } => {
                 let text = format!("{}: a rehearsal at {name} failed: {reason}", site.name());
                 shared.server.log(Level::Warn, text);

@@ -8,9 +8,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use instant_acme::{
     Account, AuthorizationStatus, Challenge, ChallengeType, Error, Identifier, NewOrder,
-    OrderStatus,
+    OrderStatus, RevocationReason, RevocationRequest,
 };
 use kettle_tls::identity::Identity;
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
 use tokio::time::{sleep, timeout};
 
 use crate::account;
@@ -76,6 +78,31 @@ impl Job<'_> {
         }
     }
 
+    /// Has the certificate in force revoked, for this reason of RFC 5280.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub async fn revoke(&self, reason: Option<u8>) -> Result<(), Failure> {
+        let reason = match reason {
+            None => None,
+            Some(number) => {
+                let known = REASONS.iter().find(|(known, _)| *known == number);
+                let unknown = || Failure::new(Blame::Operator, "authorities take no such reason");
+                Some(known.ok_or_else(unknown)?.1.clone())
+            }
+        };
+        let (chain, _) = self.state.certificate(&self.site.folder);
+        let leaf = CertificateDer::from_pem_file(chain);
+        let leaf = leaf.map_err(|error| Failure::here("the certificate", error))?;
+        let work = async {
+            let account = account::of(self).await?;
+            let request = RevocationRequest { certificate: &leaf, reason };
+            account.revoke(&request).await.map_err(|error| self.failure(error))
+        };
+        let late = || Failure::new(Blame::Authority, "the authority does not answer in time");
+        timeout(ORDER_TIME_MAX, work).await.unwrap_or_else(|_| Err(late()))
+    }
+
     fn authority_directory(&self) -> &str {
         &self.authority.directory
     }
@@ -104,7 +131,7 @@ impl Job<'_> {
             begun: standing.order.as_ref().map_or_else(SystemTime::now, |open| open.begun),
         };
         standing.order = Some(open);
-        let key = self.key(order.state().status)?;
+        let key = self.key(order.state().status, standing.is_key_void)?;
         if order.state().status == OrderStatus::Pending {
             standing.validates(self.directory, false, SystemTime::now());
         }
@@ -132,14 +159,14 @@ impl Job<'_> {
     }
 
     /// The key of the order. One that was finalized is of no use without the key that it was finalized with.
-    fn key(&self, status: OrderStatus) -> Result<Option<String>, Failure> {
+    fn key(&self, status: OrderStatus, is_void: bool) -> Result<Option<String>, Failure> {
         if let Some(key) = self.state.order_key(&self.site.folder) {
             return Ok(Some(key));
         }
         if matches!(status, OrderStatus::Processing | OrderStatus::Valid | OrderStatus::Invalid) {
             return Ok(None);
         }
-        let before = self.site.reuse_key.then(|| {
+        let before = (self.site.reuse_key && !is_void).then(|| {
             let (_, key) = self.state.certificate(&self.site.folder);
             std::fs::read_to_string(key).ok()
         });
@@ -442,6 +469,15 @@ fn type_of(kind: Kind) -> ChallengeType {
         Kind::Dns => ChallengeType::Dns01,
     }
 }
+
+/// The reasons that clients may give (RFC 5280 §5.3.1).
+const REASONS: [(u8, RevocationReason); 5] = [
+    (0, RevocationReason::Unspecified),
+    (1, RevocationReason::KeyCompromise),
+    (3, RevocationReason::AffiliationChanged),
+    (4, RevocationReason::Superseded),
+    (5, RevocationReason::CessationOfOperation),
+];
 
 /// An order that takes longer is gone on with later.
 const ORDER_TIME_MAX: Duration = Duration::from_mins(10);

@@ -31,6 +31,7 @@ pub struct AuthorityWish<'a> {
 
 /// What is known of one site's certificate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Standing {
     /// The certificate that is there. It is read from its folder and kept nowhere else.
     #[serde(skip)]
@@ -45,6 +46,8 @@ pub struct Standing {
     pub validations: Vec<(String, SystemTime)>,
     /// True if the operator wants a new one now.
     pub is_asked_for: bool,
+    /// True if the key is not to be used again, because its certificate was revoked.
+    pub is_key_void: bool,
     /// The identifier of a certificate of which an authority did not take that it is replaced.
     pub not_replaceable: Option<String>,
 }
@@ -280,6 +283,12 @@ impl Standing {
     pub fn succeeded(&mut self, installed: Installed) {
         let validations = std::mem::take(&mut self.validations);
         *self = Self { installed: Some(installed), validations, ..Self::default() };
+    }
+
+    /// Notes that the certificate is revoked: one with another key comes next, at once.
+    pub fn revoked(&mut self) {
+        self.failures = Failures::default();
+        (self.is_asked_for, self.is_key_void, self.order) = (true, true, None);
     }
 
     /// Notes that a rehearsal went well: the authority itself comes next, at once.

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kettle_http::date;
 
+use super::work::Work;
 use super::{Issuer, SiteState};
 use crate::order::Obtained;
 use crate::plan::{self, Standing, Step};
@@ -29,7 +30,7 @@ impl Issuer {
                     state.standing.failures = plan::Failures::default();
                     format!("{known}: a new certificate is ordered; the log says how that ends")
                 });
-                self.answer(number, &site, done);
+                self.answer(number, done);
             }
             Order::Forget { number, site } => {
                 let done = self.with_site(&site, |state, known| {
@@ -37,11 +38,12 @@ impl Issuer {
                     state.standing = Standing { installed, ..Standing::default() };
                     format!("{known}: its order and its failures are forgotten")
                 });
-                self.answer(number, &site, done);
+                self.answer(number, done);
             }
-            Order::Revoke { number, site, .. } => {
-                let done = Err("revoking is not there yet".to_owned());
-                self.answer(number, &site, done);
+            Order::Revoke { number, site, reason } => {
+                if let Err(refused) = self.revoke(number, &site, reason) {
+                    self.answer(number, Err(refused));
+                }
             }
             // Those are seen to where orders are received.
             Order::ReadAgain | Order::Presented { .. } => {}
@@ -72,7 +74,28 @@ impl Issuer {
         Ok(text)
     }
 
-    fn answer(&self, number: u64, _site: &str, done: Result<String, String>) {
+    /// Begins to revoke a site's certificate.
+    fn revoke(&mut self, number: u64, name: &str, reason: Option<u8>) -> Result<(), String> {
+        // Whether anything can be done for the site is the same question.
+        self.with_site(name, |_, _| String::new())?;
+        let mut all = self.shared.sites.iter().zip(&self.sites).enumerate();
+        let found = all.find(|(_, (site, _))| site.names.iter().any(|known| known == name));
+        let Some((at, (site, state))) = found else { return Err(String::new()) };
+        let installed = state.standing.installed.as_ref();
+        let installed = installed.ok_or_else(|| format!("{name} has no certificate yet"))?;
+        let is_its_own = |number: &usize| {
+            let authority = self.shared.authorities.get(*number);
+            authority.is_some_and(|authority| authority.directory == installed.directory)
+        };
+        let authority = site.authorities.iter().position(is_its_own);
+        let authority = authority.ok_or_else(|| {
+            format!("the authority that issued it, {}, is none of this site's", installed.directory)
+        })?;
+        self.begin(at, Work::Revoke { authority, number, reason });
+        Ok(())
+    }
+
+    fn answer(&self, number: u64, done: Result<String, String>) {
         let is_refused = done.is_err();
         let (Ok(message) | Err(message)) = done;
         self.shared.server.tell(Report::Done { number, message, is_refused });

@@ -41,6 +41,11 @@ pub(super) enum Outcome {
         reason: String,
     },
     Asked,
+    /// What is answered to the operator's question of this number.
+    Revoked {
+        number: u64,
+        refused: Option<String>,
+    },
     Failed {
         failure: Failure,
         retry_after: Option<SystemTime>,
@@ -62,6 +67,11 @@ pub(super) enum Work {
         authority: usize,
         start: Start,
     },
+    Revoke {
+        authority: usize,
+        number: u64,
+        reason: Option<u8>,
+    },
 }
 
 impl Work {
@@ -69,7 +79,8 @@ impl Work {
         match self {
             Self::AskWindow { authority, .. }
             | Self::Rehearse { authority, .. }
-            | Self::Order { authority, .. } => *authority,
+            | Self::Order { authority, .. }
+            | Self::Revoke { authority, .. } => *authority,
         }
     }
 }
@@ -112,6 +123,13 @@ impl Shared {
                 }
                 Err(failure) => failure,
             },
+            Work::Revoke { number, reason, .. } => {
+                let refused = job.revoke(reason).await.err().map(|failure| failure.reason);
+                if refused.is_none() {
+                    standing.revoked();
+                }
+                return Outcome::Revoked { number, refused };
+            }
             Work::Order { start, .. } => match job.obtain(standing, start).await {
                 Ok(obtained) => return Outcome::Obtained(obtained),
                 Err(failure) => failure,
