@@ -99,7 +99,7 @@ settings! {
         pub maps: Vec<Map> as "map" = sections(),
         /// A disk store for responses of backends.
         pub caches: Vec<Cache> as "cache" = sections(),
-        /// An authority that certificates are fetched from (RFC 8555).
+        /// An authority that certificates are fetched from (RFC 8555): [acme.md](acme.md).
         pub acme: Vec<Acme> = sections(),
     }
     beside {
