@@ -65,7 +65,9 @@ impl Issuer {
         let (site, state) =
             found.next().ok_or_else(|| format!("no certificate is fetched for {name}"))?;
         if state.is_busy {
-            return Err(format!("{name}: an order is under way; ask again after it"));
+            return Err(format!(
+                "{name}: its authority is being asked at this moment; try again after that"
+            ));
         }
         let text = change(state, site.name());
         if self.shared.state.keep_standing(&site.folder, &state.standing).is_err() {
