@@ -114,6 +114,7 @@ impl Job<'_> {
         kind: &mut Option<Kind>,
     ) -> Result<Installed, Failure> {
         let account = account::of(self).await?;
+        let is_open = matches!(start, Start::Open(_));
         let mut order = match start {
             Start::New { replaces } => {
                 self.drop_order(standing)?;
@@ -124,6 +125,11 @@ impl Job<'_> {
                 Err(error) => return Err(self.void_if_unknown(standing, error)),
             },
         };
+        if is_open && order.state().status == OrderStatus::Invalid {
+            self.drop_order(standing)?;
+            let reason = "its order failed while nobody looked; another one begins";
+            return Err(Failure::new(Blame::Void, reason));
+        }
         let open = OpenOrder {
             url: order.url().to_owned(),
             directory: self.directory.to_owned(),
@@ -420,8 +426,8 @@ impl Job<'_> {
             return failure;
         }
         let failure = self.failure(error);
-        // The next one begins soon.
-        Failure { blame: Blame::Authority, ..failure }
+        let blame = if standing.order.is_none() { Blame::Void } else { Blame::Authority };
+        Failure { blame, ..failure }
     }
 
     /// Why a challenge was not taken up. Its own problem is one of the name.

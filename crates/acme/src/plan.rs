@@ -127,6 +127,8 @@ pub enum Blame {
     Operator,
     /// The disk.
     Here,
+    /// Nobody: an order that was to go on had come to its end meanwhile. The next one begins at once.
+    Void,
 }
 
 /// What is to be done.
@@ -306,11 +308,15 @@ impl Standing {
         now: SystemTime,
         random: u64,
     ) {
+        if blame == Blame::Void {
+            self.order = None;
+            return;
+        }
         let failures = &mut self.failures;
         let step = usize::try_from(failures.count).unwrap_or(usize::MAX);
         let pause = PAUSES.get(step).or(PAUSES.last()).copied().unwrap_or(REST_MAX);
         let pause = match blame {
-            Blame::Authority | Blame::Validation | Blame::Here => pause,
+            Blame::Authority | Blame::Validation | Blame::Here | Blame::Void => pause,
             Blame::Result => pause.max(RESULT_PAUSE),
             Blame::Operator => pause.max(DAY),
         };

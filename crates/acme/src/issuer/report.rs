@@ -2,9 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use kettle_http::date;
-
-use super::work::Work;
+use super::work::{Work, day};
 use super::{Issuer, SiteState};
 use crate::order::Obtained;
 use crate::plan::{self, Standing, Step};
@@ -185,11 +183,6 @@ fn length(lifetime: Duration) -> String {
         seconds @ 7_200..172_800 => format!("{} hours", seconds / 3_600),
         seconds => format!("{} days", seconds / 86_400),
     }
-}
-
-/// The moment as it stands in messages.
-pub(super) fn day(moment: SystemTime) -> String {
-    String::from_utf8_lossy(&date::write_imf_fixdate(moment)).into_owned()
 }
 
 fn seconds(moment: SystemTime) -> u64 {

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
+use kettle_http::date;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use super::report;
 use crate::account;
 use crate::client::ClientTask;
 use crate::job::{Failure, Job};
@@ -161,12 +161,17 @@ impl Job<'_> {
         if standing.asked(certificate, window, retry_after, now, random)
             && let Some(window) = &standing.window
         {
-            let day = report::day(window.moment);
+            let day = day(window.moment);
             let text =
                 format!("{} wants {name} renewed, which is done about {day}", self.authority.name);
             self.server.log(Level::Info, text);
         }
     }
+}
+
+/// The moment as it stands in messages.
+pub(super) fn day(moment: SystemTime) -> String {
+    String::from_utf8_lossy(&date::write_imf_fixdate(moment)).into_owned()
 }
 
 pub(super) fn random() -> u64 {
