@@ -19,6 +19,11 @@ pub enum Act {
     Pass,
     /// The authority gets it, and its answer is lost.
     LoseAnswer,
+    /// There is no answer as long as the client waits. The authority gets the request, if it is passed on.
+    Hold {
+        /// True if it is.
+        is_passed: bool,
+    },
     /// This is the answer.
     Say(String),
     /// The connection is closed.
@@ -82,6 +87,13 @@ fn serve(
     match act {
         Act::Pass => stream.write_all(&ask(behind, &head, &body)?)?,
         Act::LoseAnswer => drop(ask(behind, &head, &body)?),
+        Act::Hold { is_passed } => {
+            if is_passed {
+                ask(behind, &head, &body)?;
+            }
+            // Until it leaves.
+            drop(stream.read(&mut [0]));
+        }
         Act::Say(answer) => stream.write_all(answer.as_bytes())?,
         Act::Cut => {}
         Act::Flood => {

@@ -1,6 +1,8 @@
 //! The issuer's loop: looks at all sites, does what `plan` says for those whose time has come, and hears the server meanwhile.
 
 mod report;
+#[cfg(test)]
+mod tests;
 mod work;
 
 use std::cell::RefCell;
@@ -64,6 +66,8 @@ struct Issuer {
     jobs: JoinSet<Finished>,
     clock: Clock,
     leads: bool,
+    /// How often the lock was tried.
+    locks_tried: u32,
     /// Until when orders under way are waited for, where another configuration is to be read.
     ends: Option<TokioInstant>,
 }
@@ -113,6 +117,7 @@ impl Issuer {
             jobs: JoinSet::new(),
             clock,
             leads: false,
+            locks_tried: 0,
             ends: None,
         }
     }
@@ -156,7 +161,11 @@ impl Issuer {
 
     /// Takes the lock of the state folder, if no other issuer has it, and reads what is there.
     fn lead(&mut self) -> io::Result<()> {
-        if self.leads || !self.shared.state.lock()? {
+        if self.leads {
+            return Ok(());
+        }
+        self.locks_tried = self.locks_tried.saturating_add(1);
+        if !self.shared.state.lock()? {
             return Ok(());
         }
         self.leads = true;
@@ -181,6 +190,9 @@ impl Issuer {
     fn look(&mut self) -> TokioInstant {
         let now = self.clock.now();
         let mut until = now + LOOK_PERIOD;
+        if !self.leads && self.locks_tried < LOCKS_TRIED_SOON {
+            until = now + LOCK_PAUSE;
+        }
         if self.leads {
             for number in 0..self.sites.len() {
                 if let Some(next) = self.look_at(number, now) {
@@ -312,6 +324,15 @@ impl Issuer {
                 shared.server.log(Level::Info, text);
             }
             Outcome::Asked => {}
+            Outcome::Revoked { number, refused } => {
+                let is_refused = refused.is_some();
+                let done = "is revoked; one with another key is ordered";
+                let said = refused.map_or(done.to_owned(), |it| format!("is not revoked: {it}"));
+                let message =
+                    crate::server::shortened(format!("the certificate of {} {said}", site.name()));
+                shared.server.log(Level::Warn, message.clone());
+                shared.server.tell(Report::Done { number, message, is_refused });
+            }
             Outcome::Tried { reason } => {
                 let text = format!("{}: a rehearsal at {name} failed: {reason}", site.name());
                 shared.server.log(Level::Warn, text);
@@ -342,6 +363,11 @@ const LOOK_PERIOD: Duration = Duration::from_mins(1);
 
 /// What is broken off while its names are validated would have failed.
 const FINISH_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// The issuer of a server that was killed may take a moment to go: so often the lock is tried again soon,
+const LOCKS_TRIED_SOON: u32 = 10;
+/// after this.
+const LOCK_PAUSE: Duration = Duration::from_millis(500);
 
 /// A mistake in here must not keep a processor busy.
 const PAUSE_MIN: Duration = Duration::from_millis(20);

@@ -8,9 +8,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use instant_acme::{
     Account, AuthorizationStatus, Challenge, ChallengeType, Error, Identifier, NewOrder,
-    OrderStatus,
+    OrderStatus, RevocationReason, RevocationRequest,
 };
 use kettle_tls::identity::Identity;
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
 use tokio::time::{sleep, timeout};
 
 use crate::account;
@@ -76,6 +78,31 @@ impl Job<'_> {
         }
     }
 
+    /// Has the certificate in force revoked, for this reason of RFC 5280.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub async fn revoke(&self, reason: Option<u8>) -> Result<(), Failure> {
+        let reason = match reason {
+            None => None,
+            Some(number) => {
+                let known = REASONS.iter().find(|(known, _)| *known == number);
+                let unknown = || Failure::new(Blame::Operator, "authorities take no such reason");
+                Some(known.ok_or_else(unknown)?.1.clone())
+            }
+        };
+        let (chain, _) = self.state.certificate(&self.site.folder);
+        let leaf = CertificateDer::from_pem_file(chain);
+        let leaf = leaf.map_err(|error| Failure::here("the certificate", error))?;
+        let work = async {
+            let account = account::of(self).await?;
+            let request = RevocationRequest { certificate: &leaf, reason };
+            account.revoke(&request).await.map_err(|error| self.failure(error))
+        };
+        let late = || Failure::new(Blame::Authority, "the authority does not answer in time");
+        timeout(ORDER_TIME_MAX, work).await.unwrap_or_else(|_| Err(late()))
+    }
+
     fn authority_directory(&self) -> &str {
         &self.authority.directory
     }
@@ -87,6 +114,7 @@ impl Job<'_> {
         kind: &mut Option<Kind>,
     ) -> Result<Installed, Failure> {
         let account = account::of(self).await?;
+        let is_open = matches!(start, Start::Open(_));
         let mut order = match start {
             Start::New { replaces } => {
                 self.drop_order(standing)?;
@@ -97,6 +125,11 @@ impl Job<'_> {
                 Err(error) => return Err(self.void_if_unknown(standing, error)),
             },
         };
+        if is_open && order.state().status == OrderStatus::Invalid {
+            self.drop_order(standing)?;
+            let reason = "its order failed while nobody looked; another one begins";
+            return Err(Failure::new(Blame::Void, reason));
+        }
         let open = OpenOrder {
             url: order.url().to_owned(),
             directory: self.directory.to_owned(),
@@ -104,7 +137,7 @@ impl Job<'_> {
             begun: standing.order.as_ref().map_or_else(SystemTime::now, |open| open.begun),
         };
         standing.order = Some(open);
-        let key = self.key(order.state().status)?;
+        let key = self.key(order.state().status, standing.is_key_void)?;
         if order.state().status == OrderStatus::Pending {
             standing.validates(self.directory, false, SystemTime::now());
         }
@@ -132,14 +165,14 @@ impl Job<'_> {
     }
 
     /// The key of the order. One that was finalized is of no use without the key that it was finalized with.
-    fn key(&self, status: OrderStatus) -> Result<Option<String>, Failure> {
+    fn key(&self, status: OrderStatus, is_void: bool) -> Result<Option<String>, Failure> {
         if let Some(key) = self.state.order_key(&self.site.folder) {
             return Ok(Some(key));
         }
         if matches!(status, OrderStatus::Processing | OrderStatus::Valid | OrderStatus::Invalid) {
             return Ok(None);
         }
-        let before = self.site.reuse_key.then(|| {
+        let before = (self.site.reuse_key && !is_void).then(|| {
             let (_, key) = self.state.certificate(&self.site.folder);
             std::fs::read_to_string(key).ok()
         });
@@ -393,8 +426,8 @@ impl Job<'_> {
             return failure;
         }
         let failure = self.failure(error);
-        // The next one begins soon.
-        Failure { blame: Blame::Authority, ..failure }
+        let blame = if standing.order.is_none() { Blame::Void } else { Blame::Authority };
+        Failure { blame, ..failure }
     }
 
     /// Why a challenge was not taken up. Its own problem is one of the name.
@@ -442,6 +475,15 @@ fn type_of(kind: Kind) -> ChallengeType {
         Kind::Dns => ChallengeType::Dns01,
     }
 }
+
+/// The reasons that clients may give (RFC 5280 §5.3.1).
+const REASONS: [(u8, RevocationReason); 5] = [
+    (0, RevocationReason::Unspecified),
+    (1, RevocationReason::KeyCompromise),
+    (3, RevocationReason::AffiliationChanged),
+    (4, RevocationReason::Superseded),
+    (5, RevocationReason::CessationOfOperation),
+];
 
 /// An order that takes longer is gone on with later.
 const ORDER_TIME_MAX: Duration = Duration::from_mins(10);

@@ -31,6 +31,7 @@ pub struct AuthorityWish<'a> {
 
 /// What is known of one site's certificate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Standing {
     /// The certificate that is there. It is read from its folder and kept nowhere else.
     #[serde(skip)]
@@ -45,6 +46,8 @@ pub struct Standing {
     pub validations: Vec<(String, SystemTime)>,
     /// True if the operator wants a new one now.
     pub is_asked_for: bool,
+    /// True if the key is not to be used again, because its certificate was revoked.
+    pub is_key_void: bool,
     /// The identifier of a certificate of which an authority did not take that it is replaced.
     pub not_replaceable: Option<String>,
 }
@@ -124,6 +127,8 @@ pub enum Blame {
     Operator,
     /// The disk.
     Here,
+    /// Nobody: an order that was to go on had come to its end meanwhile. The next one begins at once.
+    Void,
 }
 
 /// What is to be done.
@@ -282,6 +287,12 @@ impl Standing {
         *self = Self { installed: Some(installed), validations, ..Self::default() };
     }
 
+    /// Notes that the certificate is revoked: one with another key comes next, at once.
+    pub fn revoked(&mut self) {
+        self.failures = Failures::default();
+        (self.is_asked_for, self.is_key_void, self.order) = (true, true, None);
+    }
+
     /// Notes that a rehearsal went well: the authority itself comes next, at once.
     pub fn rehearsed(&mut self) {
         self.failures.is_rehearsing = false;
@@ -297,11 +308,15 @@ impl Standing {
         now: SystemTime,
         random: u64,
     ) {
+        if blame == Blame::Void {
+            self.order = None;
+            return;
+        }
         let failures = &mut self.failures;
         let step = usize::try_from(failures.count).unwrap_or(usize::MAX);
         let pause = PAUSES.get(step).or(PAUSES.last()).copied().unwrap_or(REST_MAX);
         let pause = match blame {
-            Blame::Authority | Blame::Validation | Blame::Here => pause,
+            Blame::Authority | Blame::Validation | Blame::Here | Blame::Void => pause,
             Blame::Result => pause.max(RESULT_PAUSE),
             Blame::Operator => pause.max(DAY),
         };

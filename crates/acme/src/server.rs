@@ -93,7 +93,7 @@ impl Server {
         }
     }
 
-    /// Tells the server something, in the order in which it is told.
+    /// Tells the server something, without waiting for it.
     pub fn tell(&self, report: Report) {
         if self.0.end.try_send(&report).is_ok() {
             return;

@@ -253,6 +253,29 @@ fn an_issuer_of_a_server_that_gives_root_up_gives_it_up_too() {
     wait_until("the new certificate is there", || current() != before);
 }
 
+#[test]
+fn an_operator_has_a_certificate_renewed_and_revoked() {
+    let setup = PebbleSetup::default();
+    let Some(pebble) = setup.start_or_skip() else { return };
+    let kettle = Kettle::start(fetching(&setup, "reuse_key = true"));
+    wait_until_served(&kettle, &pebble);
+    let file = |name: &str| {
+        let path = format!("state/acme/certificates/localhost/current/{name}");
+        std::fs::read_to_string(kettle.folder.path(&path)).unwrap()
+    };
+    let (before, key) = (current(&kettle), file("key.pem"));
+    // As long as its authority is asked for something, it is refused.
+    let does = |word: &str| kettle.ctl(&["acme", word, "localhost"]).output().status.success();
+    wait_until("it may be renewed", || does("renew"));
+    wait_until("it is renewed", || current(&kettle) != before);
+    assert_eq!(file("key.pem"), key);
+    let before = current(&kettle);
+    wait_until("it may be revoked", || does("revoke"));
+    wait_until("another one is there", || current(&kettle) != before);
+    assert_ne!(file("key.pem"), key);
+    assert_eq!(pebble.lines_with("POST /revoke-cert -> calling handler()"), 1);
+}
+
 /// The process of this name that another one has forked.
 fn child_of(parent: u32, name: &str) -> u32 {
     let path = format!("/proc/{parent}/task/{parent}/children");

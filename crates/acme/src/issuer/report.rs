@@ -2,8 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use kettle_http::date;
-
+use super::work::{Work, day};
 use super::{Issuer, SiteState};
 use crate::order::Obtained;
 use crate::plan::{self, Standing, Step};
@@ -29,7 +28,7 @@ impl Issuer {
                     state.standing.failures = plan::Failures::default();
                     format!("{known}: a new certificate is ordered; the log says how that ends")
                 });
-                self.answer(number, &site, done);
+                self.answer(number, done);
             }
             Order::Forget { number, site } => {
                 let done = self.with_site(&site, |state, known| {
@@ -37,11 +36,12 @@ impl Issuer {
                     state.standing = Standing { installed, ..Standing::default() };
                     format!("{known}: its order and its failures are forgotten")
                 });
-                self.answer(number, &site, done);
+                self.answer(number, done);
             }
-            Order::Revoke { number, site, .. } => {
-                let done = Err("revoking is not there yet".to_owned());
-                self.answer(number, &site, done);
+            Order::Revoke { number, site, reason } => {
+                if let Err(refused) = self.revoke(number, &site, reason) {
+                    self.answer(number, Err(refused));
+                }
             }
             // Those are seen to where orders are received.
             Order::ReadAgain | Order::Presented { .. } => {}
@@ -63,7 +63,9 @@ impl Issuer {
         let (site, state) =
             found.next().ok_or_else(|| format!("no certificate is fetched for {name}"))?;
         if state.is_busy {
-            return Err(format!("{name}: an order is under way; ask again after it"));
+            return Err(format!(
+                "{name}: its authority is being asked at this moment; try again after that"
+            ));
         }
         let text = change(state, site.name());
         if self.shared.state.keep_standing(&site.folder, &state.standing).is_err() {
@@ -72,7 +74,28 @@ impl Issuer {
         Ok(text)
     }
 
-    fn answer(&self, number: u64, _site: &str, done: Result<String, String>) {
+    /// Begins to revoke a site's certificate.
+    fn revoke(&mut self, number: u64, name: &str, reason: Option<u8>) -> Result<(), String> {
+        // Whether anything can be done for the site is the same question.
+        self.with_site(name, |_, _| String::new())?;
+        let mut all = self.shared.sites.iter().zip(&self.sites).enumerate();
+        let found = all.find(|(_, (site, _))| site.names.iter().any(|known| known == name));
+        let Some((at, (site, state))) = found else { return Err(String::new()) };
+        let installed = state.standing.installed.as_ref();
+        let installed = installed.ok_or_else(|| format!("{name} has no certificate yet"))?;
+        let is_its_own = |number: &usize| {
+            let authority = self.shared.authorities.get(*number);
+            authority.is_some_and(|authority| authority.directory == installed.directory)
+        };
+        let authority = site.authorities.iter().position(is_its_own);
+        let authority = authority.ok_or_else(|| {
+            format!("the authority that issued it, {}, is none of this site's", installed.directory)
+        })?;
+        self.begin(at, Work::Revoke { authority, number, reason });
+        Ok(())
+    }
+
+    fn answer(&self, number: u64, done: Result<String, String>) {
         let is_refused = done.is_err();
         let (Ok(message) | Err(message)) = done;
         self.shared.server.tell(Report::Done { number, message, is_refused });
@@ -160,11 +183,6 @@ fn length(lifetime: Duration) -> String {
         seconds @ 7_200..172_800 => format!("{} hours", seconds / 3_600),
         seconds => format!("{} days", seconds / 86_400),
     }
-}
-
-/// The moment as it stands in messages.
-pub(super) fn day(moment: SystemTime) -> String {
-    String::from_utf8_lossy(&date::write_imf_fixdate(moment)).into_owned()
 }
 
 fn seconds(moment: SystemTime) -> u64 {

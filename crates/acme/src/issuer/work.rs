@@ -2,9 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
+use kettle_http::date;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use super::report;
 use crate::account;
 use crate::client::ClientTask;
 use crate::job::{Failure, Job};
@@ -41,6 +41,11 @@ pub(super) enum Outcome {
         reason: String,
     },
     Asked,
+    /// What is answered to the operator's question of this number.
+    Revoked {
+        number: u64,
+        refused: Option<String>,
+    },
     Failed {
         failure: Failure,
         retry_after: Option<SystemTime>,
@@ -62,6 +67,11 @@ pub(super) enum Work {
         authority: usize,
         start: Start,
     },
+    Revoke {
+        authority: usize,
+        number: u64,
+        reason: Option<u8>,
+    },
 }
 
 impl Work {
@@ -69,7 +79,8 @@ impl Work {
         match self {
             Self::AskWindow { authority, .. }
             | Self::Rehearse { authority, .. }
-            | Self::Order { authority, .. } => *authority,
+            | Self::Order { authority, .. }
+            | Self::Revoke { authority, .. } => *authority,
         }
     }
 }
@@ -112,6 +123,13 @@ impl Shared {
                 }
                 Err(failure) => failure,
             },
+            Work::Revoke { number, reason, .. } => {
+                let refused = job.revoke(reason).await.err().map(|failure| failure.reason);
+                if refused.is_none() {
+                    standing.revoked();
+                }
+                return Outcome::Revoked { number, refused };
+            }
             Work::Order { start, .. } => match job.obtain(standing, start).await {
                 Ok(obtained) => return Outcome::Obtained(obtained),
                 Err(failure) => failure,
@@ -143,12 +161,17 @@ impl Job<'_> {
         if standing.asked(certificate, window, retry_after, now, random)
             && let Some(window) = &standing.window
         {
-            let day = report::day(window.moment);
+            let day = day(window.moment);
             let text =
                 format!("{} wants {name} renewed, which is done about {day}", self.authority.name);
             self.server.log(Level::Info, text);
         }
     }
+}
+
+/// The moment as it stands in messages.
+pub(super) fn day(moment: SystemTime) -> String {
+    String::from_utf8_lossy(&date::write_imf_fixdate(moment)).into_owned()
 }
 
 pub(super) fn random() -> u64 {

@@ -1,6 +1,10 @@
 //! An authority that misbehaves: each row of what can happen, by a front before pebble.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use kettle_tests::environment::wait_until;
 use kettle_tests::front::{Act, Front};
@@ -226,4 +230,41 @@ fn terms_that_have_changed_are_for_the_operator() {
     let kettle = Kettle::start(setup);
     assert!(failure(&kettle).contains("userActionRequired"));
     assert!((68_000..=104_000).contains(&pause(&kettle)), "{}", pause(&kettle));
+}
+
+#[test]
+fn a_server_that_is_killed_at_any_point_of_an_order_goes_on_with_it() {
+    for (point, is_passed, orders) in [
+        ("POST /sign-me-up", true, 1),
+        ("POST /order-plz", true, 2),
+        ("POST /authZ/", true, 1),
+        ("POST /chalZ/", false, 1),
+        ("POST /finalize-order/", false, 1),
+        ("POST /finalize-order/", true, 1),
+        ("POST /my-order/", true, 1),
+        ("POST /certZ/", true, 1),
+    ] {
+        let process = Arc::new(AtomicI32::new(0));
+        let (killed, mut is_done) = (Arc::clone(&process), false);
+        let rule = move |asked: &str| {
+            if !asked.starts_with(point) || std::mem::replace(&mut is_done, true) {
+                return Act::Pass;
+            }
+            // It may ask before the test knows its number.
+            wait_until("its number is known", || killed.load(Ordering::SeqCst) != 0);
+            let process = Pid::from_raw(killed.load(Ordering::SeqCst)).unwrap();
+            kill_process(process, Signal::KILL).unwrap();
+            // An answer of any kind might come before the end of the issuer.
+            Act::Hold { is_passed }
+        };
+        let Some((pebble, front, setup)) = behind_front(&PebbleSetup::default(), rule) else {
+            return;
+        };
+        let mut kettle = Kettle::start(setup);
+        process.store(kettle.process().cast_signed(), Ordering::SeqCst);
+        assert!(!kettle.ended().status.success(), "it is not killed at {point}");
+        kettle.start_again();
+        wait_until_served(&kettle, &pebble);
+        assert_eq!(front.asked("POST /order-plz"), orders, "{point}");
+    }
 }
