@@ -17,6 +17,7 @@ mod phase;
 mod place;
 mod proxies;
 mod referer;
+mod root;
 mod route;
 mod servers;
 mod settings;

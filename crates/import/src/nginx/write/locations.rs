@@ -58,6 +58,10 @@ impl Writer<'_> {
         let added: Vec<Route> =
             spots.all.iter().filter_map(|spot| slash_added(&spots, spot)).collect();
         routes.extend(added);
+        // Some of them are routes.
+        if self.has_pages {
+            self.pages(server);
+        }
         routes.extend(self.named_pages(server));
         Ok((before, routes))
     }
@@ -100,7 +104,10 @@ impl Writer<'_> {
         }
         route.settings.extend(self.route_log(&spot.scope));
         route.settings.extend(internal);
-        vec![route]
+        match self.asked_in_vain(spot, &shut) {
+            Some(asked) if asked.when.is_empty() => vec![asked],
+            asked => asked.into_iter().chain([route]).collect(),
+        }
     }
 
     /// Adds the pages for errors of a route, where not all have those of their server.
