@@ -72,6 +72,7 @@ pub(super) fn write(
         schemes: Vec::new(),
         has_pages: true,
         before: Vec::new(),
+        asks_again: false,
         depth: 0,
         takes_any_header: false,
         named_answers: BTreeMap::new(),
@@ -108,6 +109,8 @@ struct Writer<'s> {
     /// Of the site at hand: the expressions for paths that are asked before its routes, and whether each only tells clients another
     /// name.
     before: Vec<(Expression, bool)>,
+    /// True if what the site at hand asks before its routes goes by the path: nginx asks it again of what is answered in its place.
+    asks_again: bool,
     /// How many locations without a path led to each other.
     depth: usize,
     /// Whether some listener takes PROXY headers from networks that not all of its servers trust.

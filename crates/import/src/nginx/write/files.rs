@@ -344,7 +344,9 @@ impl Writer<'_> {
             },
             // The query of the client goes along with `fallback`.
             None => match below.filter(|it| !it.contains(['$', '?', '{'])) {
-                Some(below) if is_below || path != last || !spots.asks_at(path) => {
+                Some(below)
+                    if !self.asks_again && (is_below || path != last || !spots.asks_at(path)) =>
+                {
                     tries.fallback = Some(below.to_owned());
                 }
                 _ => tries.led = Some(Led::Path(last, directive)),
