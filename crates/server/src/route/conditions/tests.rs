@@ -28,8 +28,9 @@ fn the_path_is_the_one_that_was_led_to() {
     let of = FieldTemplate::parse("{path}").unwrap();
     let condition =
         Condition { of: Some(of), text: Some("/led".to_owned()), ..Condition::default() };
-    let held =
-        |path: &str| hold(&[condition.clone()], path, Asked::of(&request), &WordSource::default());
+    let held = |path: &str| {
+        hold(std::slice::from_ref(&condition), path, Asked::of(&request), &WordSource::default())
+    };
     assert_eq!((held("/led"), held("/asked")), (true, false));
 }
 
