@@ -41,8 +41,6 @@ pub struct Asked<'r> {
     pub certificate: Option<&'r PeerIdentity>,
     /// What is known of files; `None` where none is looked for.
     pub files: Option<&'r FileFacts>,
-    /// The path that it was led to; `None` if it is the one that was asked for.
-    pub path: Option<&'r str>,
     /// The name that the client asked for in TLS.
     pub server_name: Option<&'r str>,
 }
@@ -87,7 +85,7 @@ impl<'r> Asked<'r> {
     /// A request of which only the head is known.
     #[must_use]
     pub fn by_head(head: &'r Head) -> Self {
-        Self { head, client: None, certificate: None, files: None, path: None, server_name: None }
+        Self { head, client: None, certificate: None, files: None, server_name: None }
     }
 
     /// The host that is asked for, without its port, as servers are told it: in lower case, without a last dot, and that of TLS where
@@ -101,18 +99,9 @@ impl<'r> Asked<'r> {
         })
     }
 
-    /// The same where it was led to this path.
-    #[must_use]
-    pub fn at<'p>(self, path: &'p str) -> Asked<'p>
-    where
-        'r: 'p,
-    {
-        Asked { path: Some(path), ..self }
-    }
-
     /// What words stand for in it, by what the client asked for.
     pub(crate) fn words(self, source: &'r WordSource) -> Words<'r> {
-        let Self { head, client, certificate, path, .. } = self;
+        let Self { head, client, certificate, .. } = self;
         let port = head.authority().and_then(|it| it.port);
         let host = self.host().map(|host| match port {
             Some(port) => format!("{host}:{port}").into(),
@@ -124,7 +113,7 @@ impl<'r> Asked<'r> {
             head: Some(head),
             host,
             reference: target.and_then(as_sent).unwrap_or_default(),
-            path: path.or(target.map(|target| target.path)),
+            path: target.map(|target| target.path),
             scheme: client.map_or(Scheme::Https, |client| client.scheme),
             client,
             certificate: certificate.filter(|_| source.asks_certificates),

@@ -79,6 +79,18 @@ impl Map {
         self.texts().any(|text| text.contains(&word))
     }
 
+    /// True if it goes by the path, itself or through others.
+    pub(super) fn is_of_path(&self, all: &[Self]) -> bool {
+        let asked = all.iter().filter(|it| it.name != self.name && self.asks(&it.name));
+        self.texts().any(|text| text.contains("{path}"))
+            || asked.into_iter().any(|it| it.is_of_path(all))
+    }
+
+    /// The word for what it says.
+    pub(super) fn word(&self) -> String {
+        word(&self.name)
+    }
+
     /// All that it may say, each once and the default last, if that is the same for all requests.
     pub(super) fn constants(&self) -> Option<Vec<&str>> {
         let default = self.default.as_deref().unwrap_or_default();

@@ -230,7 +230,7 @@ pub(super) fn excluded(pattern: &str) -> Option<(String, String)> {
     Some((goes_on, format!("^{before}{behind}")))
 }
 
-fn split_at_bars(pattern: &str) -> Vec<&str> {
+pub(super) fn split_at_bars(pattern: &str) -> Vec<&str> {
     let (mut parts, mut begin) = (Vec::new(), 0);
     for at in bare_bars(pattern) {
         parts.extend(pattern.get(begin..at));

@@ -144,6 +144,7 @@ fn word(name: &str) -> Option<String> {
             ("cookie_", "cookie"),
             ("arg_", "query"),
             ("sent_http_", "answer"),
+            ("upstream_http_", "answer"),
         ];
         let kinds = kinds.into_iter().chain([("map:", "map"), ("name:", "name")]);
         let (own, kind) =

@@ -17,6 +17,7 @@ mod phase;
 mod place;
 mod proxies;
 mod referer;
+mod root;
 mod route;
 mod servers;
 mod settings;
@@ -74,6 +75,7 @@ pub(super) fn write(
         has_pages: true,
         before: Vec::new(),
         sign_ons: SignOns::new(),
+        asks_again: false,
         depth: 0,
         takes_any_header: false,
         named_answers: BTreeMap::new(),
@@ -111,6 +113,8 @@ struct Writer<'s> {
     before: Vec<(Expression, bool)>,
     /// Of the site at hand: the services that are asked who may come in.
     sign_ons: SignOns,
+    /// True if what the site at hand asks before its routes goes by the path: nginx asks it again of what is answered in its place.
+    asks_again: bool,
     /// How many locations without a path led to each other.
     depth: usize,
     /// Whether some listener takes PROXY headers from networks that not all of its servers trust.

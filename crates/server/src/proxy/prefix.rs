@@ -14,6 +14,8 @@ pub(super) struct PrefixChange {
     stripped: String,
     /// The beginning that is put before.
     added: String,
+    /// True if whole segments follow both.
+    is_whole: bool,
 }
 
 impl PrefixChange {
@@ -22,12 +24,12 @@ impl PrefixChange {
         let place = route.place().filter(|_| route.strip_prefix && route.regex.is_none());
         let stripped = place.map_or("", |place| place.text()).to_owned();
         let mut added = route.add_prefix.as_deref().unwrap_or_default();
-        if matches!(place, None | Some(Place::Prefix(_))) {
-            // Whole segments follow it.
+        let is_whole = matches!(place, None | Some(Place::Prefix(_)));
+        if is_whole {
             added = added.trim_end_matches('/');
         }
         let added = added.to_owned();
-        (!stripped.is_empty() || !added.is_empty()).then_some(Self { stripped, added })
+        (!stripped.is_empty() || !added.is_empty()).then_some(Self { stripped, added, is_whole })
     }
 
     /// The path for servers; `None` if it could lead them above what is put before (`/static..` without `/static`).
@@ -45,9 +47,16 @@ impl PrefixChange {
     /// The path for clients that a server's path stands for; `None` if servers are never sent it.
     fn back(&self, path: &str) -> Option<String> {
         let rest = path.strip_prefix(&*self.added)?;
+        let goes_on = self.is_whole && !rest.is_empty() && !rest.starts_with(ENDS);
+        if goes_on {
+            return None;
+        }
         Some(joined(&self.stripped, rest))
     }
 }
+
+/// What may follow whole segments, as browsers read it: they take a backslash for a slash, and leave tabs and line ends out.
+const ENDS: [char; 7] = ['/', '?', '#', '\\', '\t', '\n', '\r'];
 
 /// Two parts of a path, which begins with one slash.
 fn joined(beginning: &str, rest: &str) -> String {

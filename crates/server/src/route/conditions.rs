@@ -12,7 +12,7 @@ use super::mistake::root_diagnostic;
 use crate::files::file_route::{FileRoute, SiteRoutes};
 use crate::redirect::tries::path_below;
 use crate::request::There;
-use crate::words::{Asked, WordSource, argument, cookie, header};
+use crate::words::{Asked, WordSource, Words, argument, cookie, header};
 
 /// What must hold of a request: all of it.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ impl When {
     #[must_use]
     pub fn holds(&self, path: &str, asked: Asked<'_>, source: &WordSource) -> bool {
         let Self { conditions, looks } = self;
-        hold(conditions, asked.at(path), source)
+        hold(conditions, path, asked, source)
             && looks.iter().zip(conditions).all(|(look, condition)| {
                 let Some(look) = look else { return condition.file.is_none() };
                 let there = look.there(path, asked);
@@ -147,15 +147,21 @@ impl Folders<'_> {
     }
 }
 
-/// True if all conditions hold that ask about no file.
-fn hold(conditions: &[Condition], asked: Asked<'_>, source: &WordSource) -> bool {
+/// True if all conditions hold that ask about no file, for this path.
+fn hold(conditions: &[Condition], path: &str, asked: Asked<'_>, source: &WordSource) -> bool {
+    let words = || Words { path: Some(path), ..asked.words(source) };
     let mut all = conditions.iter().filter(|it| it.file.is_none());
     all.all(|condition| {
-        condition.subjects().all(|it| is(asked, source, it, condition)) != condition.not
+        condition.subjects().all(|it| is(asked, words, it, condition)) != condition.not
     })
 }
 
-fn is(asked: Asked<'_>, source: &WordSource, subject: Subject<'_>, condition: &Condition) -> bool {
+fn is<'w>(
+    asked: Asked<'_>,
+    words: impl Fn() -> Words<'w>,
+    subject: Subject<'_>,
+    condition: &Condition,
+) -> bool {
     let Asked { head, client, .. } = asked;
     match subject {
         Subject::Method(methods) => {
@@ -177,9 +183,7 @@ fn is(asked: Asked<'_>, source: &WordSource, subject: Subject<'_>, condition: &C
             let query = head.target().ok().and_then(|target| target.query).unwrap_or_default();
             fits(condition, argument(query, name).unwrap_or_default())
         }
-        Subject::Of(template) => {
-            fits(condition, &asked.words(source).fill(template).unwrap_or_default())
-        }
+        Subject::Of(template) => fits(condition, &words().fill(template).unwrap_or_default()),
         // Asked apart.
         Subject::File(_) => true,
     }

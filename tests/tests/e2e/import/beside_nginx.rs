@@ -39,6 +39,7 @@ fn no_random_configuration_becomes_looser() {
     let mut served = 0;
     let mut faults = Vec::new();
     for seed in seeds {
+        let _seed = Seed(seed);
         let Some(mut found) = Trial::new(seed).faults() else { continue };
         served += 1;
         faults.append(&mut found);
@@ -48,6 +49,17 @@ fn no_random_configuration_becomes_looser() {
     }
     assert!(faults.is_empty(), "{}", faults.concat());
     println!("{served} configurations were taken by nginx and served by kettle");
+}
+
+/// Says the seed of what fails otherwise than by a fault.
+struct Seed(u64);
+
+impl Drop for Seed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("KETTLE_IMPORT_SEED={} does it again", self.0);
+        }
+    }
 }
 
 /// Both programs with one configuration.

@@ -124,6 +124,8 @@ fn named<'t>(status: u16, scope: &Scope<'t>) -> Option<&'t Directive> {
     let status = status.to_string();
     let pages = scope.all("error_page");
     let page = pages.into_iter().find(|it| it.words.contains(&status))?;
+    // Elsewhere the status stays, and its answer is a page.
+    page.words.iter().find(|it| it.starts_with('='))?;
     let name = page.words.last().filter(|it| it.starts_with('@'))?;
     let is_it = |it: &&Directive| it.name == "location" && it.words.as_slice() == [name.as_str()];
     scope.settings().flatten().find(is_it)

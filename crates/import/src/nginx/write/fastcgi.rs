@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use kettle_config::{Origin, quoted};
 
 use super::Writer;
-use super::files::{Root, root_of};
 use super::pass::ignored;
 use super::place::Spot;
+use super::root::{Root, root_of};
 use super::route::{Answer, Route, Setting, spoken};
 use super::settings::{table, values};
 use super::target::Kind;
 use crate::nginx::location::Shut;
 use crate::nginx::map;
 use crate::nginx::measure;
-use crate::nginx::regex::translated as translated_regex;
+use crate::nginx::regex::{split_at_bars, translated as translated_regex};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, field, parts};
@@ -228,6 +228,13 @@ fn script_of<'t>(
 
 /// What the names of all files end with that an expression fits: `.php` of `\.php$` and of `[^/]\.php(/|$)`.
 fn ending_of(regex: &str) -> Option<String> {
+    let alternatives = split_at_bars(regex);
+    if let [first, others @ ..] = alternatives.as_slice()
+        && !others.is_empty()
+    {
+        let ending = ending_of(first)?;
+        return others.iter().all(|it| ending_of(it).as_ref() == Some(&ending)).then_some(ending);
+    }
     let bare = ENDS.iter().find_map(|end| regex.strip_suffix(end))?;
     let (_, letters) = bare.trim_end_matches(')').rsplit_once("\\.")?;
     let is_plain = !letters.is_empty() && letters.bytes().all(|it| it.is_ascii_alphanumeric());

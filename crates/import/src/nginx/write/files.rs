@@ -7,25 +7,16 @@ use kettle_config::{Template, quoted};
 use super::Writer;
 use super::answer::QUERIES;
 use super::missing::Led;
-use super::place::{Here, Spot, aliased};
+use super::place::{Here, Spot};
+use super::root::{ELSEWHERE, Root, is_as_sent, path_of, root_of};
 use super::route::{Answer, Place, Route, Setting, spoken};
 use super::settings::{elsewhere_of, symlinks_of};
 use super::there::{file_condition, is_asked_whole, none_of, say_alike};
 use crate::nginx::location::{self, NAMED, Shut};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
-use crate::nginx::variables::{Part, parts};
+use crate::nginx::variables::with_said;
 use crate::offer::list;
-
-/// Where the files of a place lie.
-pub(super) struct Root<'t> {
-    pub(super) folder: PathBuf,
-    pub(super) directive: &'t Directive,
-    /// The path below the folder, where a request says a part of it.
-    pub(super) path: Option<String>,
-    /// True if the prefix of the place is no part of the path there.
-    pub(super) strips: bool,
-}
 
 /// What a `try_files` looks for.
 struct Tries<'t> {
@@ -59,8 +50,30 @@ impl Writer<'_> {
     pub(super) fn files<'t>(
         &mut self,
         scope: &Scope<'t>,
+        route: Route,
+        here: Here<'_, 't>,
+    ) -> Result<Vec<Route>, Shut<'t>> {
+        let tries = scope.own().iter().find(|it| it.name == "try_files");
+        let words = tries.iter().flat_map(|it| it.words.iter().rev().skip(1));
+        let is_raw = |word: &String| with_said(word, &self.said).is_some_and(|it| is_as_sent(&it));
+        if !words.into_iter().any(is_raw) {
+            return self.files_as(scope, route, here, true);
+        }
+        // What was sent is the path where nothing of it is encoded, and nothing follows; elsewhere that is not looked for.
+        let mut same = route.clone();
+        same.when.push(AS_SENT.to_owned());
+        let mut routes = self.files_as(scope, same, here, true)?;
+        routes.extend(self.files_as(scope, route, here, false)?);
+        Ok(routes)
+    }
+
+    /// The same; what was sent is the path, or is not looked for.
+    fn files_as<'t>(
+        &mut self,
+        scope: &Scope<'t>,
         mut route: Route,
         here: Here<'_, 't>,
+        is_path: bool,
     ) -> Result<Vec<Route>, Shut<'t>> {
         let (_, spot) = here;
         let Some(root) = root_of(spot, scope)?.or_else(|| self.usual_root(scope, spot)) else {
@@ -85,7 +98,7 @@ impl Writer<'_> {
         }
         let place = &root.directive.origin;
         let folder = self.below_prefix(&root.folder.display().to_string(), place);
-        let mut tries = self.tries(scope, &root, here)?;
+        let mut tries = self.tries(scope, &root, here, is_path)?;
         let is_whole = is_asked_whole(&route) && !root.strips && root.path.is_none();
         let asked = Searched { folder: &folder, is_whole };
         let mut routes = self.missing_files(scope, &route, here, &mut tries, asked)?;
@@ -163,7 +176,7 @@ impl Writer<'_> {
             let conditions = match tries {
                 None => {
                     let any = file_condition("any", "{path}", folder, symlinks_of(scope), false);
-                    vec!["{ method = [\"GET\", \"HEAD\"] }".to_owned(), any]
+                    vec!["{ method = [\"GET\", \"HEAD\", \"POST\"] }".to_owned(), any]
                 }
                 Some(tries) if tries.ends() => conditions(&tries.paths),
                 Some(_) => return Err(shut),
@@ -271,6 +284,7 @@ impl Writer<'_> {
         scope: &Scope<'t>,
         root: &Root<'_>,
         (spots, spot): Here<'_, 't>,
+        is_path: bool,
     ) -> Result<Option<Tries<'t>>, Shut<'t>> {
         let Some(directive) = scope.own().iter().find(|it| it.name == "try_files") else {
             return Ok(None);
@@ -283,11 +297,15 @@ impl Writer<'_> {
         let is_below =
             root.strips || matches!(&spot.key.place, Place::Prefix(it) if !it.is_empty());
         let path = |word: &String| {
-            let path = path_of(word, spot)?;
+            let path = path_of(&with_said(word, &self.said)?, spot)?;
             let is_of_place = path.starts_with("{path}") || !is_below;
             (is_of_place && Template::of_try(&path).is_some()).then_some(path)
         };
-        let paths = before.iter().map(path).collect::<Option<Vec<String>>>();
+        let is_looked_for = |word: &&String| {
+            is_path || !with_said(word, &self.said).is_some_and(|it| is_as_sent(&it))
+        };
+        let before = before.iter().filter(is_looked_for);
+        let paths = before.map(path).collect::<Option<Vec<String>>>();
         let mut tries = Tries {
             directive,
             paths: paths.ok_or(shut(OTHER_FILES))?,
@@ -326,7 +344,9 @@ impl Writer<'_> {
             },
             // The query of the client goes along with `fallback`.
             None => match below.filter(|it| !it.contains(['$', '?', '{'])) {
-                Some(below) if is_below || path != last || !spots.asks_at(path) => {
+                Some(below)
+                    if !self.asks_again && (is_below || path != last || !spots.asks_at(path)) =>
+                {
                     tries.fallback = Some(below.to_owned());
                 }
                 _ => tries.led = Some(Led::Path(last, directive)),
@@ -394,92 +414,10 @@ fn has_one_program(scope: &Scope<'_>, pass: &Directive) -> bool {
     pass.name == "fastcgi_pass" && script.is_some_and(|it| !is_asked(it.word(1)))
 }
 
-/// A path that is tried; nothing where a request would say more of it than kettle lets it.
-fn path_of(word: &str, spot: &Spot<'_>) -> Option<String> {
-    let mut path = String::new();
-    for part in parts(word) {
-        match part {
-            Part::Text(text) if text.contains(['{', '}']) => return None,
-            Part::Text(text) => path.push_str(text),
-            Part::Variable("uri" | "document_uri") => path.push_str("{path}"),
-            Part::Variable(name) if spot.has_group(name) => path.push_str(&format!("{{{name}}}")),
-            Part::Variable(_) => return None,
-        }
-    }
-    Some(path)
-}
-
-/// The folder that a route looks into; nothing where nobody names one.
-pub(super) fn root_of<'t>(
-    spot: &Spot<'t>,
-    scope: &Scope<'t>,
-) -> Result<Option<Root<'t>>, Shut<'t>> {
-    let Some(directive) = scope.any_of(&["root", "alias"]).first().copied() else {
-        return Ok(None);
-    };
-    let shut = |why| Shut { directive, why };
-    let (text, is_alias) = (directive.word(0), directive.name == "alias");
-    let root = |folder: &str| Root { folder: folder.into(), directive, path: None, strips: false };
-    let is_prefix = matches!(&spot.key.place, Place::Prefix(prefix) if !prefix.is_empty());
-    let is_own_alias = is_alias && spot.scope.own().iter().any(|it| std::ptr::eq(it, directive));
-    if is_own_alias && spot.key.regex.is_some() && !text.contains('$') {
-        // All of its paths are this one.
-        return Err(shut(ELSEWHERE));
-    }
-    if text.contains('$') {
-        let fixed = text.split('$').next().and_then(|it| it.rsplit_once('/')).map(|(it, _)| it);
-        let fixed = fixed.filter(|it| !it.is_empty() && !is_prefix).ok_or(shut(VARIABLE))?;
-        let rest =
-            text.get(fixed.len()..).and_then(|it| path_of(it, spot)).ok_or(shut(VARIABLE))?;
-        let path = if is_alias { rest } else { rest + "{path}" };
-        let is_known = Template::of_try(&path).is_some()
-            && (!is_alias || is_own_alias && spot.key.regex.is_some());
-        return is_known
-            .then(|| Some(Root { path: Some(path), ..root(fixed) }))
-            .ok_or(shut(VARIABLE));
-    }
-    if let (true, Place::Exact(path), None) = (is_own_alias, &spot.key.place, &spot.key.regex)
-        && let Some((folder, name)) = text.rsplit_once('/')
-        && !text.ends_with(path.as_str())
-        && !folder.is_empty()
-        && !name.is_empty()
-    {
-        let path = format!("/{name}");
-        let is_known = Template::of_try(&path).is_some();
-        return is_known
-            .then(|| Some(Root { path: Some(path), ..root(folder) }))
-            .ok_or(shut(GLUED));
-    }
-    if !is_alias {
-        // The place was made for an alias.
-        let is_whole = !is_prefix || spot.key.regex.is_some();
-        return is_whole.then(|| Some(root(text))).ok_or(shut(ELSEWHERE));
-    }
-    let path = match (&spot.key.regex, &spot.key.place) {
-        (Some(_), Place::Any) => return Err(shut(ELSEWHERE)),
-        (Some(_), Place::Prefix(path) | Place::Text(path) | Place::Exact(path)) => path.as_str(),
-        (None, _) => spot.path.as_str(),
-    };
-    let file = aliased(scope, path).ok_or(shut(ELSEWHERE))?;
-    if let Some(folder) = file.strip_suffix(path) {
-        return Ok(Some(root(if folder.is_empty() { "/" } else { folder })));
-    }
-    let is_text = matches!(&spot.key.place, Place::Text(text) if text.ends_with('/'));
-    match (&spot.key.regex, is_prefix, is_text && file.ends_with('/')) {
-        (None, true, _) => Ok(Some(root(&file))),
-        (None, false, true) => Ok(Some(Root { strips: true, ..root(&file) })),
-        (Some(_), ..) => Err(shut(ELSEWHERE)),
-        (None, false, false) => Err(shut(GLUED)),
-    }
-}
-
+const AS_SENT: &str = "{ of = \"{uri}\", regex = \"[%?]\", not = true }";
 /// That of Debian's package.
 const USUAL_ROOT: &str = "/usr/share/nginx/html";
 const NO_ROOT: &str = "nginx would look into the folder `html` that it was installed with";
 const CLOSED_NAMED: &str = "an application answers there in nginx, and it cannot be carried over";
 const OTHER_FILES: &str =
     "`try` of a route has paths below its folder, and groups of its expression";
-const VARIABLE: &str =
-    "files lie below one folder, and a group of the location's expression says the rest";
-const ELSEWHERE: &str = "its files lie elsewhere than below a folder with the same names";
-const GLUED: &str = "its alias has no slash at its end, or is for one path of another name: write `root`, or the slash if that is meant";

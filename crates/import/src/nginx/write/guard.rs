@@ -280,7 +280,7 @@ fn users_of(text: &str) -> impl Iterator<Item = &str> {
     lines.filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-const NO_USERS: &str = "it is not there or has no users, so that nobody is let in";
+pub(super) const NO_USERS: &str = "it is not there or has no users, so that nobody is let in";
 const STRONG: [&str; 4] = ["$2y$", "$2b$", "$2a$", "$argon2"];
 const WEAK: &str = "it has hashes that are guessed too quickly (only bcrypt and Argon2 are taken): write each user anew with \
                     `htpasswd -B`";

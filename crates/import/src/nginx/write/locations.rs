@@ -7,6 +7,7 @@ use super::before::Left;
 use super::phase::{Found, Way};
 use super::place::{Here, Spot, Spots};
 use super::route::{Answer, Key, Place, Route, Rule, Setting, spoken};
+use super::there::{asks_again, asks_by_path, is_of_missing};
 use crate::nginx::location::{self, Shut};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -32,14 +33,24 @@ impl Writer<'_> {
         };
         let spots = Spots::of(server)?;
         // What is for missing files leads no file away.
-        let is_of_missing =
-            |it: &&Route| it.when.iter().any(|it| it.contains(ASKED) && it.ends_with(NOT));
+        let root = |scope: &Scope<'t>| scope.any_of(&["root", "alias"]).first().copied();
+        let own = root(server).map(std::ptr::from_ref);
+        let has_one_root =
+            spots.all.iter().all(|it| root(&it.scope).map(std::ptr::from_ref) == own);
+        let is_of_missing = |it: &Route| has_one_root && is_of_missing(&it.when);
         let rules = before.iter().filter(|it| !is_of_missing(it)).flat_map(|it| &it.rules);
         let asked = rules.filter_map(|rule| {
             let rewrites = rule.status.is_none();
             Some((Expression::new(rule.regex.as_deref().unwrap_or("^")).ok()?, rewrites))
         });
-        self.before = asked.collect();
+        let asked: Vec<(Expression, bool)> = asked.collect();
+        // Refusals and redirects are asked again by kettle, too.
+        let rewrites = |it: &Route| it.rules.iter().any(|rule| rule.status.is_none());
+        let asks =
+            |it: &Route| rewrites(it) && asks_by_path(&it.when, &self.maps) && !is_of_missing(it);
+        self.asks_again = before.iter().any(asks);
+        let all = Expression::new("^").ok().filter(|_| self.asks_again).map(|all| (all, true));
+        self.before = asked.into_iter().chain(all).collect();
         self.sign_ons = self.sign_ons(&spots);
         for (directive, other) in &spots.dead {
             let (message, other) = (format!("`{}` is left out", spoken(directive)), spoken(other));
@@ -59,6 +70,10 @@ impl Writer<'_> {
         let added: Vec<Route> =
             spots.all.iter().filter_map(|spot| slash_added(&spots, spot)).collect();
         routes.extend(added);
+        // Some of them are routes.
+        if self.has_pages {
+            self.pages(server);
+        }
         routes.extend(self.named_pages(server));
         Ok((before, routes))
     }
@@ -91,7 +106,13 @@ impl Writer<'_> {
         };
         let Err(shut) = followed else {
             self.tell(spot.location.map_or(&[], |location| location.inner()));
+            // What is asked of a folder is asked of its index by another name.
+            let asks = found.routes.iter().any(|it| asks_again(&it.when, &self.maps));
             for route in &mut found.routes {
+                if asks && matches!(route.answer, Answer::Files(..) | Answer::Programs(Some(_), _))
+                {
+                    self.without_index(&mut route.settings, spot);
+                }
                 route.settings.extend(internal.clone());
                 if !route.has_pages {
                     self.add_pages(&spot.scope, route);
@@ -108,7 +129,10 @@ impl Writer<'_> {
         }
         route.settings.extend(self.route_log(&spot.scope));
         route.settings.extend(internal);
-        vec![route]
+        match self.asked_in_vain(spot, &shut) {
+            Some(asked) if asked.when.is_empty() => vec![asked],
+            asked => asked.into_iter().chain([route]).collect(),
+        }
     }
 
     /// Adds the pages for errors of a route, where not all have those of their server.
@@ -238,6 +262,14 @@ impl Writer<'_> {
         settings.push(("index", list(left.iter().map(String::as_str)), origin));
     }
 
+    /// Leaves out all that answers for folders.
+    fn without_index(&mut self, settings: &mut Vec<Setting>, spot: &Spot<'_>) {
+        let message = format!("no folder of {} is answered", spot.what());
+        self.output.lose(&spot.origin(), message, ASKED_AGAIN);
+        settings.retain(|(key, ..)| !["index", "listing"].contains(key));
+        settings.push(("index", "[]".to_owned(), spot.origin()));
+    }
+
     /// True if something before routes rewrites the path of a file of this name in folders of a place.
     fn is_led_before(&self, spot: &Spot<'_>, name: &str) -> bool {
         let folder = spot.folder();
@@ -247,8 +279,8 @@ impl Writer<'_> {
     }
 }
 
-const ASKED: &str = "file_path = \"{path}\"";
-const NOT: &str = ", not = true }";
+const ASKED_AGAIN: &str =
+    "nginx asks its conditions of the index once more, which has another path";
 
 /// What nginx answers to those whom it lets in nowhere.
 fn refused(shut: &Shut<'_>) -> Answer {

@@ -36,6 +36,9 @@ impl Writer<'_> {
         let mut when = route.when.clone();
         when.extend(conditions);
         let routes = match led {
+            Led::Path(_, directive) if self.asks_again => {
+                return Err(Shut { directive, why: ASKED_AGAIN });
+            }
             Led::Path(target, directive) => {
                 let key = &spot.key;
                 let way = Way::new(scope, key);
@@ -161,5 +164,6 @@ fn both(first: &[Setting], second: &[Setting]) -> Option<Vec<Setting>> {
     Some(guards.chain(limit).cloned().collect())
 }
 
+const ASKED_AGAIN: &str = "nginx asks what its server asks once more, of that path";
 /// Locations without a path that lead to each other.
 const NAMED_MAX: usize = 4;

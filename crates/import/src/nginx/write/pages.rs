@@ -4,12 +4,15 @@ use kettle_config::{Origin, Template, quoted};
 
 use super::Writer;
 use super::answer::{Known, Returned, returned};
+use super::place::Spot;
 use super::route::{Answer, Key, Place, Route, Setting, spoken};
 use super::settings::table;
 use crate::nginx::location::kind_of;
+use crate::nginx::regex::is_of_all;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, Said, parts};
+use crate::offer::list;
 
 impl Writer<'_> {
     /// The pages of a server.
@@ -18,7 +21,8 @@ impl Writer<'_> {
         let first = all.first()?;
         let mut entries: Vec<(String, String)> = Vec::new();
         for page in &all {
-            let Some((codes, target)) = target_of(page, scope) else {
+            let target = target_of(page, scope).or_else(|| self.file_of(page, scope));
+            let Some((codes, target)) = target else {
                 // A route for what is missing leads there.
                 let is_of_files = !scope.is_on("proxy_intercept_errors");
                 if is_of_files && page.words.get(..2).is_some_and(|it| it == ["404", "="]) {
@@ -52,6 +56,33 @@ impl Writer<'_> {
         let intercepts =
             intercepts.map(|it| ("intercept_errors", "true".to_owned(), it.origin.clone()));
         pages.into_iter().chain(intercepts).collect()
+    }
+
+    /// The page of a location without a path that is nothing but one file, which keeps the status of the error.
+    fn file_of(&mut self, page: &Directive, scope: &Scope<'_>) -> Option<(Vec<String>, String)> {
+        let (name, codes) = page.words.split_last()?;
+        let named = scope.named(name)?;
+        let inner = scope.server().with_location(named);
+        let is_known =
+            |it: &Directive| ["rewrite", "root", "internal", "add_header"].contains(&&*it.name);
+        let mut rewrites = named.inner().iter().filter(|it| it.name == "rewrite");
+        let (Some(rewrite), None) = (rewrites.next(), rewrites.next()) else { return None };
+        let [pattern, path, flag] = rewrite.words.as_slice() else { return None };
+        let is_plain = flag == "break" && is_of_all(pattern) && !path.contains(['$', '?', '{']);
+        let are_codes = codes.iter().all(|it| it.bytes().all(|byte| byte.is_ascii_digit()));
+        let is_page = named.inner().iter().all(is_known) && is_plain && are_codes;
+        let key = Key { place: Place::Exact(path_of_named(name)), regex: None, is_first: false };
+        let root = self.asked_root(&inner, &key)?;
+        if !is_page || Template::of_try(path).is_none() {
+            return None;
+        }
+        let spot = Spot::alone(key, inner.clone(), named);
+        let mut settings = self.route_settings(&inner, &spot, &named.origin);
+        settings.push(("try", list([path.as_str()].into_iter()), rewrite.origin.clone()));
+        let own = self.named_answer(name, Answer::Files(root, None), &named.origin);
+        self.named_answers.get_mut(&own)?.settings.extend(settings);
+        let target = format!("{{ route = {} }}", quoted(&own));
+        (!codes.is_empty()).then(|| (codes.to_vec(), target))
     }
 
     /// Routes for locations without a path: those whose text is sent in place of errors, and those that cannot be carried over.

@@ -172,6 +172,19 @@ impl<'t> Spots<'t> {
                 wider(pattern).ok_or(Shut { directive, why: EXPRESSION })?
             }
         };
+        // What goes to programs and is none is closed, and never sent.
+        let is_run = directive.inner().iter().any(|it| it.name == "fastcgi_pass");
+        let programs = of_programs(&regex).filter(|_| is_run && shut.is_none());
+        if let Some(programs) = programs {
+            let expression = Expression::new(&programs).ok();
+            let key = Key { place: place.clone(), regex: Some(programs), is_first: false };
+            if self.find(&key).is_none() {
+                let (scope, location) = (block.with_location(directive), Some(directive));
+                let path = pattern.to_owned();
+                self.push(Spot { key, expression, scope, location, path, shut: None });
+            }
+            shut = Some(Shut { directive, why: PROGRAMS });
+        }
         let expression = Expression::new(&regex).ok();
         let key = Key { place, regex: Some(regex), is_first: false };
         if self.find(&key).is_none() {
@@ -227,6 +240,12 @@ impl<'t> Spot<'t> {
         self.expression.as_ref().is_some_and(|it| it.fits(path))
     }
 
+    /// A place that nothing but other places lead to.
+    pub(super) fn alone(key: Key, scope: Scope<'t>, location: &'t Directive) -> Self {
+        let path = location.word(0).to_owned();
+        Self { key, expression: None, scope, location: Some(location), path, shut: None }
+    }
+
     /// The same place, where a location without a path answers.
     pub(super) fn led_to(&self, scope: Scope<'t>, location: &'t Directive) -> Self {
         let (key, path) = (self.key.clone(), self.path.clone());
@@ -253,6 +272,26 @@ impl<'t> Spot<'t> {
             None => "what no location is for".to_owned(),
         }
     }
+}
+
+/// Of an expression that names single programs beside all of an ending (`\.php$|^/update.php`) what is for programs, and for what
+/// follows their names; nothing of any other.
+fn of_programs(regex: &str) -> Option<String> {
+    let all: Vec<&str> = regex.split('|').collect();
+    let is_single = |it: &&str| {
+        let name = it.strip_prefix("^/").and_then(|it| it.strip_suffix("php"));
+        let name = name.and_then(|it| it.strip_suffix("\\.").or(it.strip_suffix('.')));
+        name.is_some_and(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_alphanumeric()))
+    };
+    let programs = all.iter().map(|it| match is_single(it) {
+        true => {
+            let name = it.trim_end_matches("php").trim_end_matches(['.', '\\']);
+            Some(format!("{name}\\.php(/|$)"))
+        }
+        false => (*it == "\\.php$").then(|| (*it).to_owned()),
+    });
+    let programs: Vec<String> = programs.collect::<Option<_>>()?;
+    (all.len() > 1 && programs.iter().any(|it| it == "\\.php$")).then(|| programs.join("|"))
 }
 
 /// Locations of these kinds in a block.
@@ -288,5 +327,6 @@ pub(super) fn aliased(scope: &Scope<'_>, path: &str) -> Option<String> {
 
 const LETTERS: &str = "no place of kettle has these letters";
 const WHOLE_NAMES: &str = "its alias is for names that go on right behind it, too";
+const PROGRAMS: &str = "kettle runs files whose names end so, and this would be for others, too";
 const INNER: &str = "places within that of an expression are not carried over";
 const EXPRESSION: &str = "kettle's regular expressions have nothing like it, which look neither around nor back: all that may be meant is closed";

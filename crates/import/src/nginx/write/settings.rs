@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use kettle_config::{Origin, is_own_header, nginx_extensions, nginx_media_type, quoted};
 
 use super::Writer;
+use super::guard::NO_USERS;
 use super::place::Spot;
-use super::route::{Setting, spoken};
+use super::route::{Answer, Route, Setting, spoken};
+use crate::nginx::location::Shut;
 use crate::nginx::measure;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -146,6 +148,22 @@ impl Writer<'_> {
             settings.push(("beside", beside, origin.clone()));
         }
         settings
+    }
+
+    /// The route for those who show no password where nobody has one: nginx asks them for it.
+    pub(super) fn asked_in_vain(&mut self, spot: &Spot<'_>, shut: &Shut<'_>) -> Option<Route> {
+        let realm = spot.scope.find("auth_basic").filter(|_| shut.why == NO_USERS)?.word(0);
+        let origin = &shut.directive.origin;
+        let mut asked = Route::new(&spot.key, Answer::Text("{ status = 401 }".to_owned()), origin);
+        // A file without users lets nobody in, and one that is not there is an error.
+        if self.is_missing(&self.folder.join(shut.directive.word(0))) {
+            asked.when = vec![NO_PASSWORD.to_owned()];
+        }
+        let mut headers = self.headers(&spot.scope);
+        let values = vec![format!("Basic realm=\"{}\"", realm.replace('{', "{{"))];
+        headers.push(Added { name: "WWW-Authenticate".to_owned(), values, always: true });
+        asked.settings.extend(self.said_of(&spot.scope, headers, origin));
+        Some(asked)
     }
 
     fn said_of(&mut self, scope: &Scope<'_>, headers: Vec<Added>, origin: &Origin) -> Vec<Setting> {
@@ -386,6 +404,8 @@ struct Added {
     always: bool,
 }
 
+const NO_PASSWORD: &str =
+    "{ header = \"authorization\", regex = \"(?i)^basic +[^ ]\", not = true }";
 /// As kettle has it.
 const RATE_MAX: u64 = 1 << 40;
 /// The longest that kettle lets a response be kept: ten years, as `expires max` says.

@@ -5,6 +5,7 @@ use std::path::Path;
 use kettle_config::quoted;
 
 use super::route::{Place, Route};
+use crate::nginx::map::Map;
 use crate::nginx::scope::Scope;
 
 /// Conditions of which one holds not where any of these paths is there, below a folder.
@@ -64,3 +65,28 @@ const ANSWERS: [&str; 12] = [
     "error_page",
     "proxy_intercept_errors",
 ];
+
+/// True if conditions that go by the path may hold of a folder and not of the index in it, or the other way round. nginx asks them of
+/// both.
+pub(super) fn asks_again(when: &[String], maps: &[Map]) -> bool {
+    asks_by_path(when, maps) && !is_of_missing(when)
+}
+
+/// True if some of these conditions go by the path.
+pub(super) fn asks_by_path(when: &[String], maps: &[Map]) -> bool {
+    let words: Vec<String> = maps.iter().filter(|it| it.is_of_path(maps)).map(Map::word).collect();
+    let is_of_path =
+        |it: &String| it.contains("{path}") || words.iter().any(|word| it.contains(word));
+    when.iter().any(is_of_path)
+}
+
+/// True if conditions do not hold where a file is there by the path that is asked for.
+pub(super) fn is_of_missing(when: &[String]) -> bool {
+    when.iter().any(|it| {
+        let is_folder = it.contains("file = \"folder\"");
+        it.contains("file_path = \"{path}\"") && it.ends_with(NOT) != is_folder
+    })
+}
+
+/// How a condition ends that is turned round.
+const NOT: &str = ", not = true }";

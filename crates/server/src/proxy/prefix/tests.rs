@@ -79,3 +79,18 @@ fn what_is_left_of_a_path_names_no_host() {
         assert_eq!(back.as_deref(), Some("/evil.test"), "{location}");
     }
 }
+
+/// Servers are never sent such a path, so it is no way back.
+#[test]
+fn what_only_begins_alike_does_not_come_back() {
+    for (place, there, back) in [
+        (("prefix", "/api"), "/v1", Some("/api")),
+        (("prefix", "/api"), "/v1/x", Some("/api/x")),
+        (("prefix", "/api"), "/v1?x", Some("/api?x")),
+        (("prefix", "/api"), "/v1evil", None),
+        (("text_prefix", "/api"), "/v1evil", Some("/apievil")),
+    ] {
+        let change = change(place, true, Some("/v1")).unwrap();
+        assert_eq!(change.back(there).as_deref(), back, "{there}");
+    }
+}

@@ -1,4 +1,4 @@
-use kettle_config::{Expression, Network};
+use kettle_config::{Expression, FieldTemplate, Network};
 
 use super::*;
 use crate::request::Request;
@@ -17,7 +17,21 @@ fn condition(subject: &str, name: &str) -> Condition {
 fn holds(conditions: &[Condition], target: &str, fields: &str) -> bool {
     let head = head(&format!("GET {target} HTTP/1.1\r\nhost: Example.org:8443\r\n{fields}\r\n"));
     let request = Request::without_body(head, None);
-    hold(conditions, Asked::of(&request), &WordSource::default())
+    let path = request.head.target().unwrap().path;
+    hold(conditions, path, Asked::of(&request), &WordSource::default())
+}
+
+/// A rewrite may have led a request to this path.
+#[test]
+fn the_path_is_the_one_that_was_led_to() {
+    let request = Request::without_body(head("GET /asked HTTP/1.1\r\nhost: a\r\n\r\n"), None);
+    let of = FieldTemplate::parse("{path}").unwrap();
+    let condition =
+        Condition { of: Some(of), text: Some("/led".to_owned()), ..Condition::default() };
+    let held = |path: &str| {
+        hold(std::slice::from_ref(&condition), path, Asked::of(&request), &WordSource::default())
+    };
+    assert_eq!((held("/led"), held("/asked")), (true, false));
 }
 
 #[test]

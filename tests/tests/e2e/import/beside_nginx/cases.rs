@@ -39,6 +39,7 @@ files! {
     headers
     locations
     maps
+    missing
     names
     paths
     proxies
