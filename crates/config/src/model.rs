@@ -115,10 +115,11 @@ settings! {
 }
 
 impl Config {
-    /// True if a route stores bodies of requests before its backend gets them.
+    /// True if a route stores bodies, of requests or of responses, as those of programs do.
     #[must_use]
     pub fn stores_bodies(&self) -> bool {
-        self.sites.iter().flat_map(|site| &site.routes).any(Route::stores_bodies)
+        self.backends.iter().any(|it| it.protocol == BackendProtocol::FastCgi)
+            || self.sites.iter().flat_map(|site| &site.routes).any(Route::stores_bodies)
     }
 
     /// The settings of the process itself, without those of which there may be ten thousand.

@@ -32,6 +32,7 @@ use crate::words::WordSource;
 pub(crate) use answer::note_client_gone;
 pub use answer::respond;
 pub use buffering::BodyStore;
+pub(crate) use buffering::buffer_response;
 pub(crate) use incoming::Asker;
 use prefix::PrefixChange;
 use program::ProgramRoute;
@@ -56,6 +57,8 @@ pub struct ProxyRoute {
     timeout: Duration,
     request_body_bytes_max: u64,
     buffering: RequestBuffering,
+    /// Whether responses are taken at the speed of their servers; none if it is theirs to say.
+    takes_at_once: Option<bool>,
     /// Whether clients may change to another protocol.
     takes_upgrades: bool,
     /// Whether a path may have an encoded slash, which servers get as it was sent.
@@ -107,6 +110,7 @@ impl ProxyRoute {
             timeout: route.timeout,
             request_body_bytes_max: route.request_body,
             buffering: route.request_buffering,
+            takes_at_once: route.response_buffering.or(runs_programs.then_some(true)),
             takes_upgrades: route.websocket && !runs_programs,
             takes_encoded_slashes: route.encoded_slashes,
             early_hints: route.early_hints,

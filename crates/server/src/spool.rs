@@ -1,6 +1,8 @@
 //! Bodies that are stored before they are passed on: up to 64 KiB in memory, and then in a file without a name, which the disk's
 //! threads write and read. One spool is the process's, with a bound on what all bodies take together.
 
+mod flow;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::{DirBuilder, File};
@@ -24,6 +26,8 @@ use crate::client_address::ClientHost;
 use crate::clock::OnceAMinute;
 use crate::disk::{Device, Disks, WaitError};
 use crate::metrics::{MetricWriter, NamedCounters};
+
+pub use flow::{FlowNext, SpoolFlow};
 
 /// Where bodies are stored, and what they take together.
 #[derive(Debug)]
@@ -187,18 +191,14 @@ impl Spool {
     pub fn failed(&self, error: &SpoolError) {
         if self.warning.is_due(Instant::now()) {
             let directory = self.directory.display();
-            tracing::warn!(%error, %directory, "the body of a request could not be stored, or read back");
+            tracing::warn!(%error, %directory, "a body could not be stored, or read back");
         }
     }
 
     /// Begins to store a body of this client.
     #[must_use]
     pub fn begin(self: &Arc<Self>, client: ClientHost, disks: &Disks) -> Spooled {
-        let device = match self.folder.get() {
-            Some(folder) => disks.device(folder.device, folder.file_system),
-            None => disks.behind(0, "spool"),
-        };
-        let spool = Arc::clone(self);
+        let (spool, device) = (Arc::clone(self), self.device(disks));
         let held = Held { spool, client, bytes: 0, memory_bytes: 0, has_file: false };
         Spooled {
             held,
@@ -210,6 +210,13 @@ impl Spool {
             memory: Vec::new(),
             lent_bytes: 0,
             reading: None,
+        }
+    }
+
+    fn device(&self, disks: &Disks) -> Arc<Device> {
+        match self.folder.get() {
+            Some(folder) => disks.device(folder.device, folder.file_system),
+            None => disks.behind(0, "spool"),
         }
     }
 
@@ -467,10 +474,10 @@ impl Drop for Held {
 impl NamedCounters for Spool {
     fn write(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let Share { bytes, files } = self.shares().all;
-        writer.gauge("spool_bytes", "What the bodies of requests take that are stored", bytes)?;
-        let help = "What the bodies of requests may take that are stored, all together";
+        writer.gauge("spool_bytes", "What bodies take that are stored", bytes)?;
+        let help = "What bodies that are stored may take, all together";
         writer.gauge("spool_bytes_max", help, self.bytes_max())?;
-        let help = "Bodies of requests that are stored in files";
+        let help = "Bodies that are stored in files";
         writer.gauge("spool_files", help, files as u64)
     }
 }

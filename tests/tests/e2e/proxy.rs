@@ -17,6 +17,7 @@ mod lenient;
 mod lost;
 mod memory;
 mod pass;
+mod responses;
 mod reuse;
 mod servers;
 mod smuggling;

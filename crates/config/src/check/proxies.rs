@@ -189,6 +189,7 @@ const REQUESTS: &[&str] = &[
     "encoded_slashes",
     "early_hints",
     "request_buffering",
+    "response_buffering",
     "merge_slashes",
 ];
 

@@ -170,6 +170,13 @@ settings! {
         /// they come. What is longer than 64 KiB lies in a file without a name below `server.state_directory`; all such files together
         /// take at most `limits.request_spool`, and what does not fit there gets 503.
         pub request_buffering: RequestBuffering = word(RequestBuffering::UnknownLength),
+        /// With `backend`: takes responses as fast as servers send them. What a client does not take at once waits for it here, up to
+        /// 1 MiB in memory, and then, up to 1 GiB, in a file as with `request_buffering`, so that a slow client keeps no process of
+        /// PHP-FPM busy. Nothing is held back: a client that takes it has each piece at once. Where there is no room, servers wait for their clients as they do
+        /// without this. Event streams (`text/event-stream`) are not stored, nor is what a server says `X-Accel-Buffering: no` of;
+        /// `yes` asks for it where this is not written.
+        pub response_buffering: Option<bool> = optional(
+            flag(true), "`true` with `protocol = \"fastcgi\"`, else `false`"),
         /// With `backend`: lets clients change to another protocol (`Upgrade`), such as WebSocket. Where the server agrees,
         /// the connection becomes a tunnel.
         pub websocket: bool = flag(false),
@@ -422,11 +429,13 @@ impl Route {
         }
     }
 
-    /// True if bodies of requests are stored before its backend gets them.
+    /// True if bodies of requests are stored before its backend gets them, or those of responses before its clients do.
     #[must_use]
     pub fn stores_bodies(&self) -> bool {
         use RequestBuffering::{All, UnknownLength};
         self.backend.is_some()
-            && (self.fastcgi.is_some() || matches!(self.request_buffering, UnknownLength | All))
+            && (self.fastcgi.is_some()
+                || self.response_buffering == Some(true)
+                || matches!(self.request_buffering, UnknownLength | All))
     }
 }

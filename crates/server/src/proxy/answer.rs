@@ -9,7 +9,7 @@ use kettle_http::HttpVersion;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h1::response::ResponseHead;
 
-use super::buffering::{BodyStore, Buffering, StoreError, store};
+use super::buffering::{BodyStore, Buffering, StoreError, buffer_response, store};
 use super::upload::{Upload, UploadError, upload, upload_stored};
 use super::{Asker, ProxyRoute};
 use crate::access_log::Destination;
@@ -197,6 +197,7 @@ async fn ask(
         if takes_trailers(&request.head) && response.body.length().is_none() {
             response.body.keep_trailers(route.response_trailers(&response.head));
         }
+        buffer_response(route, &mut response, request.client.host());
         return Ok(route.incoming(response, Asker::One(request)).into());
     }
 }

@@ -127,7 +127,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://127.0.0.1:3000; }",
-        "text_prefix = \"/b/\"\nbackend = \"127.0.0.1:3000\"\nencoded_slashes = true\nbackend_host = \"127.0.0.1:3000\"\nrequest_headers = { \"X-Request-Id\" = \"{header:x-request-id}\" }\ntimeout = \"60s\"\nrequest_body = 1048576\nrequest_buffering = \"all\"\nearly_hints = \"off\"\n",
+        "text_prefix = \"/b/\"\nbackend = \"127.0.0.1:3000\"\nencoded_slashes = true\nbackend_host = \"127.0.0.1:3000\"\nrequest_headers = { \"X-Request-Id\" = \"{header:x-request-id}\" }\ntimeout = \"60s\"\nrequest_body = 1048576\nrequest_buffering = \"all\"\nresponse_buffering = true\nearly_hints = \"off\"\n",
     ),
     (
         "location /b/ { proxy_pass http://127.0.0.1:3000; }",
@@ -168,6 +168,14 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     (
         "location /b/ { proxy_pass http://app; proxy_request_buffering off; }",
         "request_buffering = \"off\"",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_buffering on; }",
+        "request_buffering = \"all\"\nresponse_buffering = true\nearly_hints",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_buffering off; }",
+        "request_buffering = \"all\"\nearly_hints",
     ),
     ("location /b/ { proxy_pass http://a.example; }", "backend_host = \"a.example\""),
     (
