@@ -48,7 +48,8 @@ pub use redirect::{PathChoice, Redirect, Rewrite};
 pub use respond::Respond;
 pub(crate) use route::PLACES;
 pub use route::{
-    Coding, EarlyHints, Missing, Place, PlaceKey, RequestBuffering, Route, Symlinks, TypeTable,
+    Coding, EarlyHints, Missing, Place, PlaceKey, RequestBuffering, RetryOn, Route, Symlinks,
+    TypeTable,
 };
 pub use site::{Hsts, Site};
 pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};

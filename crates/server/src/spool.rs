@@ -2,8 +2,8 @@
 //! threads write and read. One spool is the process's, with a bound on what all bodies take together.
 
 mod flow;
+mod share;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::fs::{DirBuilder, File};
 use std::future::poll_fn;
@@ -28,6 +28,7 @@ use crate::disk::{Device, Disks, WaitError};
 use crate::metrics::{MetricWriter, NamedCounters};
 
 pub use flow::{FlowNext, SpoolFlow};
+use share::{Share, Shares};
 
 /// Where bodies are stored, and what they take together.
 #[derive(Debug)]
@@ -41,20 +42,6 @@ pub struct Spool {
     files_max: usize,
     files_made: AtomicU64,
     warning: OnceAMinute,
-}
-
-/// What bodies take, in all and of each client that has any.
-#[derive(Debug, Default)]
-struct Shares {
-    all: Share,
-    of_clients: HashMap<ClientHost, Share>,
-}
-
-/// What some bodies take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Share {
-    bytes: u64,
-    files: usize,
 }
 
 #[derive(Debug)]
@@ -73,8 +60,10 @@ pub struct Spooled {
     /// How much is in the file, and how much of that was given out.
     file_bytes: u64,
     read_bytes: u64,
-    /// What comes behind that.
+    /// What comes behind that, and whether it was given out though it stays.
     memory: Vec<u8>,
+    stays: bool,
+    is_memory_read: bool,
     /// How long the piece is that was given out last, as far as it counts.
     lent_bytes: usize,
     reading: Option<Reading>,
@@ -208,6 +197,8 @@ impl Spool {
             file_bytes: 0,
             read_bytes: 0,
             memory: Vec::new(),
+            stays: false,
+            is_memory_read: false,
             lent_bytes: 0,
             reading: None,
         }
@@ -324,6 +315,17 @@ impl Spooled {
         &self.held.spool
     }
 
+    /// Says whether it is to be given out more than once.
+    pub fn stays(&mut self, stays: bool) {
+        self.stays = stays;
+    }
+
+    /// Gives it out from its beginning again, if it stays.
+    pub fn begin_again(&mut self) {
+        self.reading = None;
+        (self.read_bytes, self.is_memory_read) = (0, false);
+    }
+
     /// How long the body is.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -333,7 +335,7 @@ impl Spooled {
     /// True once all of it was given out.
     #[must_use]
     pub fn is_at_end(&self) -> bool {
-        self.read_bytes == self.file_bytes && self.memory.is_empty()
+        self.read_bytes == self.file_bytes && (self.memory.is_empty() || self.is_memory_read)
     }
 
     /// The next piece of it, nothing at its end. The one before counts for nothing any more.
@@ -348,7 +350,13 @@ impl Spooled {
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Vec<u8>, SpoolError>> {
         let left_bytes = self.file_bytes - self.read_bytes;
         let Some(file) = self.file.as_ref().filter(|_| left_bytes > 0) else {
-            return Poll::Ready(Ok(std::mem::take(&mut self.memory)));
+            return Poll::Ready(Ok(
+                match (self.stays, std::mem::replace(&mut self.is_memory_read, true)) {
+                    (false, _) => std::mem::take(&mut self.memory),
+                    (true, false) => self.memory.clone(),
+                    (true, true) => Vec::new(),
+                },
+            ));
         };
         let reading = self.reading.get_or_insert_with(|| {
             let (file, device, at) = (Arc::clone(file), Arc::clone(&self.device), self.read_bytes);
@@ -422,43 +430,6 @@ impl Held {
         }
         self.has_file = true;
         Ok(())
-    }
-}
-
-impl Shares {
-    /// Takes some more for a client, if it then has no more than is left: no client has more than half, and others find some.
-    fn take(&mut self, client: ClientHost, more: Share, max: Share) -> bool {
-        let all = self.all.with(more);
-        let own = self.of_clients.get(&client).copied().unwrap_or_default().with(more);
-        // Of what it takes nothing of, it may have more than it would get now.
-        let is_taken = (more.bytes == 0 || all.bytes.saturating_add(own.bytes) <= max.bytes)
-            && (more.files == 0 || all.files + own.files <= max.files);
-        if is_taken && more != Share::default() {
-            self.all = all;
-            self.of_clients.insert(client, own);
-        }
-        is_taken
-    }
-
-    fn give_back(&mut self, client: ClientHost, less: Share) {
-        self.all = self.all.without(less);
-        if let Some(own) = self.of_clients.get_mut(&client) {
-            *own = own.without(less);
-            if *own == Share::default() {
-                self.of_clients.remove(&client);
-            }
-        }
-    }
-}
-
-impl Share {
-    fn with(self, more: Self) -> Self {
-        let bytes = self.bytes.saturating_add(more.bytes);
-        Self { bytes, files: self.files + more.files }
-    }
-
-    fn without(self, less: Self) -> Self {
-        Self { bytes: self.bytes - less.bytes, files: self.files - less.files }
     }
 }
 

@@ -16,6 +16,7 @@ mod leaves;
 mod lenient;
 mod lost;
 mod memory;
+mod next_server;
 mod pass;
 mod responses;
 mod reuse;

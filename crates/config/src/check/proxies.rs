@@ -190,6 +190,7 @@ const REQUESTS: &[&str] = &[
     "early_hints",
     "request_buffering",
     "response_buffering",
+    "retry_on",
     "merge_slashes",
 ];
 

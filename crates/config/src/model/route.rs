@@ -85,6 +85,34 @@ words! {
 }
 
 words! {
+    /// What of a server makes a request one for the next server.
+    pub enum RetryOn {
+        /// It closes the connection before its answer is there.
+        Closed = "closed",
+        /// It sends nothing for `timeout`.
+        Timeout = "timeout",
+        /// What it sends is no answer.
+        Malformed = "malformed",
+        /// 403 (Forbidden).
+        Forbidden = "403",
+        /// 404 (Not Found).
+        NotFound = "404",
+        /// 425 (Too Early).
+        TooEarly = "425",
+        /// 429 (Too Many Requests).
+        TooMany = "429",
+        /// 500 (Internal Server Error).
+        Internal = "500",
+        /// 502 (Bad Gateway).
+        BadGateway = "502",
+        /// 503 (Service Unavailable).
+        Unavailable = "503",
+        /// 504 (Gateway Timeout).
+        GatewayTimeout = "504",
+    }
+}
+
+words! {
     /// The types of files by their extensions, behind those of `mime`.
     pub enum TypeTable {
         /// Those that are built in: IANA's names, for about a thousand extensions.
@@ -177,6 +205,10 @@ settings! {
         /// `yes` asks for it where this is not written.
         pub response_buffering: Option<bool> = optional(
             flag(true), "`true` with `protocol = \"fastcgi\"`, else `false`"),
+        /// With `backend`: what of a server makes a request one for the next server that is well, each once. Only requests that may be
+        /// repeated: GET, HEAD and OPTIONS without a body, PUT and DELETE without one or with one that was stored
+        /// (`request_buffering`). What the last server says is passed on. A server that takes no connection is followed by the next in any case.
+        pub retry_on: Vec<RetryOn> = word_list(&[]),
         /// With `backend`: lets clients change to another protocol (`Upgrade`), such as WebSocket. Where the server agrees,
         /// the connection becomes a tunnel.
         pub websocket: bool = flag(false),

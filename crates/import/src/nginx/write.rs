@@ -10,6 +10,7 @@ mod global;
 mod guard;
 mod locations;
 mod log;
+mod next_server;
 mod pages;
 mod pass;
 mod phase;

@@ -171,12 +171,25 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://app; proxy_buffering on; }",
-        "request_buffering = \"all\"\nresponse_buffering = true\nearly_hints",
+        "request_buffering = \"all\"\nresponse_buffering = true\nretry_on",
     ),
     (
         "location /b/ { proxy_pass http://app; proxy_buffering off; }",
-        "request_buffering = \"all\"\nearly_hints",
+        "request_buffering = \"all\"\nretry_on",
     ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_next_upstream error http_503 non_idempotent; }",
+        "response_buffering = true\nretry_on = [\"closed\", \"503\"]\nearly_hints",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_next_upstream error http_503 non_idempotent; }",
+        "`non_idempotent` in `proxy_next_upstream error http_503 non_idempotent` is not carried over",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_next_upstream off; }",
+        "response_buffering = true\nearly_hints",
+    ),
+    ("location /b/ { proxy_pass http://app; }", "retry_on = [\"closed\", \"timeout\"]"),
     ("location /b/ { proxy_pass http://a.example; }", "backend_host = \"a.example\""),
     (
         "location /b/ { proxy_pass https://a.example; }",

@@ -394,11 +394,8 @@ pub(super) static TERMS: &[Term] = &[
         "hsltd",
         "`idle_timeout` of the backend ends what nobody uses",
     ),
-    dropped(
-        "proxy_next_upstream",
-        "hsltd",
-        "a server that takes no connection is followed by the next, each once",
-    ),
+    carried("proxy_next_upstream", "hsltd"),
+    carried("fastcgi_next_upstream", "hsl"),
     dropped("proxy_download_rate", "td", RATE),
     dropped("proxy_upload_rate", "td", RATE),
     dropped("proxy_buffer_size", "hsltd", KERNEL_DECIDES),

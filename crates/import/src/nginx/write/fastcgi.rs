@@ -92,6 +92,7 @@ impl Writer<'_> {
             settings.push(("fastcgi", format!("{{ {own} }}"), origin.clone()));
         }
         settings.extend(limits(scope, origin));
+        settings.extend(self.retry_on(scope, "fastcgi_next_upstream", directive.word(0), origin));
         settings.extend(self.headers_of_backend(scope, origin));
         settings.extend(self.route_log(scope));
         route.settings = settings;

@@ -193,6 +193,7 @@ impl Writer<'_> {
         if !is_off("proxy_buffering") {
             settings.push(("response_buffering", "true".to_owned(), origin.clone()));
         }
+        settings.extend(self.retry_on(scope, "proxy_next_upstream", pass.to, origin));
         settings.push(("early_hints", quoted("off"), origin.clone()));
         settings
     }
