@@ -49,7 +49,7 @@ pub use model::{
     ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Map, Metrics, Missing, NamedWord,
     Network, PassthroughListener, PathChoice, PathPattern, Piece, Place, PlaceKey, PlainHttp,
     ProxyTlv, RateLimit, Reach, Redirect, RedirectListener, RequestBuffering, RequestWord, Respond,
-    Rewrite, Roots, Route, RouteCache, Sandboxing, Scheme, SendProxy, ServerAddress,
+    RetryOn, Rewrite, Roots, Route, RouteCache, Sandboxing, Scheme, SendProxy, ServerAddress,
     ServerSettings, SignedUrls, Site, StartTls, Subject, Suite, Symlinks, TcpListener, Template,
     Tls, TlsListener, TlsVersion, TooLarge, Truncation, TunnelPathChoice, TxPathChoice, TypeTable,
     UnknownNames, WantedCertificate,

@@ -53,7 +53,9 @@ pub use reach::Reach;
 pub use redirect::{PathChoice, Redirect, Rewrite};
 pub use respond::Respond;
 pub(crate) use route::PLACES;
-pub use route::{Coding, EarlyHints, Missing, Place, PlaceKey, RequestBuffering, Route, TypeTable};
+pub use route::{
+    Coding, EarlyHints, Missing, Place, PlaceKey, RequestBuffering, RetryOn, Route, TypeTable,
+};
 pub use site::{Hsts, Site};
 pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};
 
@@ -121,10 +123,11 @@ settings! {
 }
 
 impl Config {
-    /// True if a route stores bodies of requests before its backend gets them.
+    /// True if a route stores bodies, of requests or of responses, as those of programs do.
     #[must_use]
     pub fn stores_bodies(&self) -> bool {
-        self.sites.iter().flat_map(|site| &site.routes).any(Route::stores_bodies)
+        self.backends.iter().any(|it| it.protocol == BackendProtocol::FastCgi)
+            || self.sites.iter().flat_map(|site| &site.routes).any(Route::stores_bodies)
     }
 
     /// The settings of the process itself, without those of which there may be ten thousand.

@@ -27,12 +27,13 @@ use kettle_http::target::SlashRuns;
 use kettle_tls::names::asked_name;
 
 use crate::response::ConfiguredFields;
-use crate::upstream::Upstream;
+use crate::upstream::{Retries, Upstream};
 use crate::words::WordSource;
 
 pub(crate) use answer::note_client_gone;
 pub use answer::respond;
 pub use buffering::BodyStore;
+pub(crate) use buffering::buffer_response;
 pub(crate) use incoming::Asker;
 use prefix::PrefixChange;
 use program::ProgramRoute;
@@ -59,6 +60,10 @@ pub struct ProxyRoute {
     timeout: Duration,
     request_body_bytes_max: u64,
     buffering: RequestBuffering,
+    /// Whether responses are taken at the speed of their servers; none if it is theirs to say.
+    takes_at_once: Option<bool>,
+    /// For which answers and failures of a server the next is asked.
+    retries: Retries,
     /// Whether clients may change to another protocol.
     takes_upgrades: bool,
     /// Whether a path may have an encoded slash, which servers get as it was sent.
@@ -116,6 +121,8 @@ impl ProxyRoute {
             timeout: route.timeout,
             request_body_bytes_max: route.request_body,
             buffering: route.request_buffering,
+            takes_at_once: route.response_buffering.or(runs_programs.then_some(true)),
+            retries: Retries::new(&route.retry_on),
             takes_upgrades: route.websocket && !runs_programs,
             takes_encoded_slashes: route.encoded_slashes,
             early_hints: route.early_hints,

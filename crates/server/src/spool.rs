@@ -1,7 +1,9 @@
 //! Bodies that are stored before they are passed on: up to 64 KiB in memory, and then in a file without a name, which the disk's
 //! threads write and read. One spool is the process's, with a bound on what all bodies take together.
 
-use std::collections::HashMap;
+mod flow;
+mod share;
+
 use std::fmt;
 use std::fs::{DirBuilder, File};
 use std::future::poll_fn;
@@ -25,6 +27,9 @@ use crate::clock::OnceAMinute;
 use crate::disk::{Device, Disks, WaitError};
 use crate::metrics::{MetricWriter, NamedCounters};
 
+pub use flow::{FlowNext, SpoolFlow};
+use share::{Share, Shares};
+
 /// Where bodies are stored, and what they take together.
 #[derive(Debug)]
 pub struct Spool {
@@ -37,20 +42,6 @@ pub struct Spool {
     files_max: usize,
     files_made: AtomicU64,
     warning: OnceAMinute,
-}
-
-/// What bodies take, in all and of each client that has any.
-#[derive(Debug, Default)]
-struct Shares {
-    all: Share,
-    of_clients: HashMap<ClientHost, Share>,
-}
-
-/// What some bodies take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Share {
-    bytes: u64,
-    files: usize,
 }
 
 #[derive(Debug)]
@@ -69,8 +60,10 @@ pub struct Spooled {
     /// How much is in the file, and how much of that was given out.
     file_bytes: u64,
     read_bytes: u64,
-    /// What comes behind that.
+    /// What comes behind that, and whether it was given out though it stays.
     memory: Vec<u8>,
+    stays: bool,
+    is_memory_read: bool,
     /// How long the piece is that was given out last, as far as it counts.
     lent_bytes: usize,
     reading: Option<Reading>,
@@ -187,18 +180,14 @@ impl Spool {
     pub fn failed(&self, error: &SpoolError) {
         if self.warning.is_due(Instant::now()) {
             let directory = self.directory.display();
-            tracing::warn!(%error, %directory, "the body of a request could not be stored, or read back");
+            tracing::warn!(%error, %directory, "a body could not be stored, or read back");
         }
     }
 
     /// Begins to store a body of this client.
     #[must_use]
     pub fn begin(self: &Arc<Self>, client: ClientHost, disks: &Disks) -> Spooled {
-        let device = match self.folder.get() {
-            Some(folder) => disks.device(folder.device, folder.file_system),
-            None => disks.behind(0, "spool"),
-        };
-        let spool = Arc::clone(self);
+        let (spool, device) = (Arc::clone(self), self.device(disks));
         let held = Held { spool, client, bytes: 0, memory_bytes: 0, has_file: false };
         Spooled {
             held,
@@ -208,8 +197,17 @@ impl Spool {
             file_bytes: 0,
             read_bytes: 0,
             memory: Vec::new(),
+            stays: false,
+            is_memory_read: false,
             lent_bytes: 0,
             reading: None,
+        }
+    }
+
+    fn device(&self, disks: &Disks) -> Arc<Device> {
+        match self.folder.get() {
+            Some(folder) => disks.device(folder.device, folder.file_system),
+            None => disks.behind(0, "spool"),
         }
     }
 
@@ -317,6 +315,17 @@ impl Spooled {
         &self.held.spool
     }
 
+    /// Says whether it is to be given out more than once.
+    pub fn stays(&mut self, stays: bool) {
+        self.stays = stays;
+    }
+
+    /// Gives it out from its beginning again, if it stays.
+    pub fn begin_again(&mut self) {
+        self.reading = None;
+        (self.read_bytes, self.is_memory_read) = (0, false);
+    }
+
     /// How long the body is.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -326,7 +335,7 @@ impl Spooled {
     /// True once all of it was given out.
     #[must_use]
     pub fn is_at_end(&self) -> bool {
-        self.read_bytes == self.file_bytes && self.memory.is_empty()
+        self.read_bytes == self.file_bytes && (self.memory.is_empty() || self.is_memory_read)
     }
 
     /// The next piece of it, nothing at its end. The one before counts for nothing any more.
@@ -341,7 +350,13 @@ impl Spooled {
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Vec<u8>, SpoolError>> {
         let left_bytes = self.file_bytes - self.read_bytes;
         let Some(file) = self.file.as_ref().filter(|_| left_bytes > 0) else {
-            return Poll::Ready(Ok(std::mem::take(&mut self.memory)));
+            return Poll::Ready(Ok(
+                match (self.stays, std::mem::replace(&mut self.is_memory_read, true)) {
+                    (false, _) => std::mem::take(&mut self.memory),
+                    (true, false) => self.memory.clone(),
+                    (true, true) => Vec::new(),
+                },
+            ));
         };
         let reading = self.reading.get_or_insert_with(|| {
             let (file, device, at) = (Arc::clone(file), Arc::clone(&self.device), self.read_bytes);
@@ -418,43 +433,6 @@ impl Held {
     }
 }
 
-impl Shares {
-    /// Takes some more for a client, if it then has no more than is left: no client has more than half, and others find some.
-    fn take(&mut self, client: ClientHost, more: Share, max: Share) -> bool {
-        let all = self.all.with(more);
-        let own = self.of_clients.get(&client).copied().unwrap_or_default().with(more);
-        // Of what it takes nothing of, it may have more than it would get now.
-        let is_taken = (more.bytes == 0 || all.bytes.saturating_add(own.bytes) <= max.bytes)
-            && (more.files == 0 || all.files + own.files <= max.files);
-        if is_taken && more != Share::default() {
-            self.all = all;
-            self.of_clients.insert(client, own);
-        }
-        is_taken
-    }
-
-    fn give_back(&mut self, client: ClientHost, less: Share) {
-        self.all = self.all.without(less);
-        if let Some(own) = self.of_clients.get_mut(&client) {
-            *own = own.without(less);
-            if *own == Share::default() {
-                self.of_clients.remove(&client);
-            }
-        }
-    }
-}
-
-impl Share {
-    fn with(self, more: Self) -> Self {
-        let bytes = self.bytes.saturating_add(more.bytes);
-        Self { bytes, files: self.files + more.files }
-    }
-
-    fn without(self, less: Self) -> Self {
-        Self { bytes: self.bytes - less.bytes, files: self.files - less.files }
-    }
-}
-
 impl Drop for Held {
     fn drop(&mut self) {
         self.release_memory(self.memory_bytes);
@@ -467,10 +445,10 @@ impl Drop for Held {
 impl NamedCounters for Spool {
     fn write(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let Share { bytes, files } = self.shares().all;
-        writer.gauge("spool_bytes", "What the bodies of requests take that are stored", bytes)?;
-        let help = "What the bodies of requests may take that are stored, all together";
+        writer.gauge("spool_bytes", "What bodies take that are stored", bytes)?;
+        let help = "What bodies that are stored may take, all together";
         writer.gauge("spool_bytes_max", help, self.bytes_max())?;
-        let help = "Bodies of requests that are stored in files";
+        let help = "Bodies that are stored in files";
         writer.gauge("spool_files", help, files as u64)
     }
 }

@@ -18,6 +18,7 @@ mod link;
 mod origin;
 mod outgoing;
 mod pool;
+mod retry;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -39,6 +40,7 @@ pub(crate) use origin::BodyCoding;
 pub(crate) use outgoing::{CONNECTION_OPTIONS_MAX, binds_connection};
 pub use outgoing::{OutgoingRequest, Reuse};
 pub use pool::{Pool, SharedRequest};
+pub use retry::Retries;
 
 /// A backend that requests are passed to, and how TLS is spoken to its servers.
 pub struct Upstream {

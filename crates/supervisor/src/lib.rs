@@ -318,7 +318,7 @@ fn open_spool(config: &Config, resources: &Resources) -> Arc<Spool> {
     {
         tracing::warn!(
             "bodies of requests of more than 64 KiB that routes store before a backend gets them are answered with 503, since no file \
-             can be made in {} ({error}): set `state_directory` in [server] to a folder that kettle may write, or \
+             can be made in {} ({error}), and responses that are stored for slow clients have 1 MiB each: set `state_directory` in [server] to a folder that kettle may write, or \
              request_buffering = \"off\" on the routes",
             directory.display()
         );

@@ -196,6 +196,8 @@ const REQUESTS: &[&str] = &[
     "encoded_slashes",
     "early_hints",
     "request_buffering",
+    "response_buffering",
+    "retry_on",
     "merge_slashes",
 ];
 

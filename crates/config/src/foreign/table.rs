@@ -11,7 +11,6 @@ const ACME: &str = "write [[acme]], which names an authority, and [site.acme] be
 const IN_FRONT: &str = "`kettle run` stays in front, and systemd knows its number";
 const CHOSEN: &str =
     "kettle chooses how it sends each response, and `path` of the listener says otherwise";
-const STREAMED: &str = "bodies go on as they come, in both directions, and what is kept for later is the matter of a `cache`";
 const ROUTES: &str = "a site is chosen by `names`, a route by `prefix`, and what it does stands in [[site.route]] itself";
 const ONE_FILE: &str = "a configuration is one file";
 const CHAIN: Here = Called(&["chain", "certificate", "cert"]);
@@ -258,7 +257,7 @@ pub(super) const SETTINGS: &[(&str, Here)] = &[
     ("default_backend", BACKEND),
     ("use_backend", BACKEND),
     ("proxy_http_version", Not("HTTP/1.1 is spoken")),
-    ("proxy_buffering", Not(STREAMED)),
+    ("proxy_buffering", Called(&["response_buffering"])),
     ("proxy_set_header", Called(&["request_headers"])),
     ("header_up", Called(&["request_headers"])),
     ("customrequestheaders", Called(&["request_headers"])),

@@ -34,7 +34,7 @@ settings! {
         /// nothing, and connects nowhere where there is no backend. A reload that names files elsewhere is refused until the next start.
         pub sandbox: Sandboxing = word(Sandboxing::Auto),
         /// Where generated certificates are kept (`self-signed`), those that are fetched (`acme`, and `acme-accounts` for the accounts), and
-        /// bodies of requests while they are stored (`bodies`, for `request_buffering`).
+        /// bodies while they are stored (`bodies`, for `request_buffering` and `response_buffering`).
         pub state_directory: PathBuf = plain_path("/var/lib/kettle"),
     }
 }
@@ -139,7 +139,8 @@ settings! {
         pub body_discard_bytes: u64 as "body_discard" = size(MIB, 0, 1024 * MIB),
         /// What the bodies of requests that are stored before a server gets them (`request_buffering`) may take on the disk, all
         /// together; those of one client (an IPv6 /64) no more than is left, and so at most half. One that is longer than half of this
-        /// gets 413, and one that finds no room 503.
+        /// gets 413, and one that finds no room 503. Bodies of responses (`response_buffering`) have half of it; those that find no room
+        /// wait for their clients.
         pub request_spool_bytes: u64 as "request_spool" = size(4 * 1024 * MIB, 0, 64 * 1024 * 1024 * MIB),
         /// The largest request head.
         pub head_bytes: usize as "head" = size(16 * KIB, KIB, 64 * KIB),

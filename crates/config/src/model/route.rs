@@ -73,6 +73,34 @@ words! {
 }
 
 words! {
+    /// What of a server makes a request one for the next server.
+    pub enum RetryOn {
+        /// It closes the connection before its answer is there.
+        Closed = "closed",
+        /// It sends nothing for `timeout`.
+        Timeout = "timeout",
+        /// What it sends is no answer.
+        Malformed = "malformed",
+        /// 403 (Forbidden).
+        Forbidden = "403",
+        /// 404 (Not Found).
+        NotFound = "404",
+        /// 425 (Too Early).
+        TooEarly = "425",
+        /// 429 (Too Many Requests).
+        TooMany = "429",
+        /// 500 (Internal Server Error).
+        Internal = "500",
+        /// 502 (Bad Gateway).
+        BadGateway = "502",
+        /// 503 (Service Unavailable).
+        Unavailable = "503",
+        /// 504 (Gateway Timeout).
+        GatewayTimeout = "504",
+    }
+}
+
+words! {
     /// The types of files by their extensions, behind those of `mime`.
     pub enum TypeTable {
         /// Those that are built in: IANA's names, for about a thousand extensions.
@@ -158,6 +186,17 @@ settings! {
         /// they come. What is longer than 64 KiB lies in a file without a name below `server.state_directory`; all such files together
         /// take at most `limits.request_spool`, and what does not fit there gets 503.
         pub request_buffering: RequestBuffering = word(RequestBuffering::UnknownLength),
+        /// With `backend`: takes responses as fast as servers send them. What a client does not take at once waits for it here, up to
+        /// 1 MiB in memory, and then, up to 1 GiB, in a file as with `request_buffering`, so that a slow client keeps no process of
+        /// PHP-FPM busy. Nothing is held back: a client that takes it has each piece at once. Where there is no room, servers wait for their clients as they do
+        /// without this. Event streams (`text/event-stream`) are not stored, nor is what a server says `X-Accel-Buffering: no` of;
+        /// `yes` asks for it where this is not written.
+        pub response_buffering: Option<bool> = optional(
+            flag(true), "`true` with `protocol = \"fastcgi\"`, else `false`"),
+        /// With `backend`: what of a server makes a request one for the next server that is well, each once. Only requests that may be
+        /// repeated: GET, HEAD and OPTIONS without a body, PUT and DELETE without one or with one that was stored
+        /// (`request_buffering`). What the last server says is passed on. A server that takes no connection is followed by the next in any case.
+        pub retry_on: Vec<RetryOn> = word_list(&[]),
         /// With `backend`: lets clients change to another protocol (`Upgrade`), such as WebSocket. Where the server agrees,
         /// the connection becomes a tunnel.
         pub websocket: bool = flag(false),
@@ -420,11 +459,13 @@ impl Route {
         }
     }
 
-    /// True if bodies of requests are stored before its backend gets them.
+    /// True if bodies of requests are stored before its backend gets them, or those of responses before its clients do.
     #[must_use]
     pub fn stores_bodies(&self) -> bool {
         use RequestBuffering::{All, UnknownLength};
         self.backend.is_some()
-            && (self.fastcgi.is_some() || matches!(self.request_buffering, UnknownLength | All))
+            && (self.fastcgi.is_some()
+                || self.response_buffering == Some(true)
+                || matches!(self.request_buffering, UnknownLength | All))
     }
 }

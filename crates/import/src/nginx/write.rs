@@ -11,6 +11,7 @@ mod guard;
 mod locations;
 mod log;
 mod missing;
+mod next_server;
 mod pages;
 mod pass;
 mod phase;

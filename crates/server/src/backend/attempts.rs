@@ -113,6 +113,16 @@ impl Attempts {
         self.tried.push(slot.index());
     }
 
+    /// The next try is to be one of another server than this slot's, if one is left that is well; false if none is.
+    pub(crate) fn go_on(&mut self, slot: &Slot) -> bool {
+        self.tried.push(slot.index());
+        let goes_on = self.backend.has_well(&self.tried, Instant::now());
+        if !goes_on {
+            self.tried.pop();
+        }
+        goes_on
+    }
+
     /// The try led to a connection.
     #[must_use]
     pub fn succeeded<S>(&self, attempt: Attempt, socket: S) -> Connected<S> {

@@ -100,6 +100,11 @@ impl Backend {
         matches!(self.group(&[], now), Group::Nobody | Group::Drained)
     }
 
+    /// True if a server that was not tried is well.
+    pub(super) fn has_well(&self, tried: &[usize], now: Instant) -> bool {
+        matches!(self.group(tried, now), Group::In { .. })
+    }
+
     /// When the next of the servers that failed connects keep out is back.
     pub(super) fn next_return(&self) -> Option<Instant> {
         let now = Instant::now();

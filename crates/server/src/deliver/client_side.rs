@@ -14,6 +14,7 @@ use crate::deadlines::Pace;
 use crate::open_file::OpenFile;
 use crate::request::{ConcurrentUpload, PieceSource};
 use crate::upstream::{UpstreamBody, UpstreamError};
+use crate::worker_state::WorkerState;
 
 /// A part of a body: bytes in memory, or a range of a file.
 #[derive(Clone, Copy)]
@@ -45,6 +46,9 @@ pub(crate) trait ClientSide<'u> {
 
     /// True if [`send_direct`](Self::send_direct) moves bytes from a server's socket without a stop in memory of ours.
     const IS_DIRECT: bool;
+
+    /// Its worker.
+    fn worker(&self) -> &'u WorkerState;
 
     /// Where the rest of the request's body comes from.
     fn source(&mut self) -> &mut Self::Source;

@@ -24,11 +24,16 @@ use crate::deadlines::Pace;
 use crate::open_file::OpenFile;
 use crate::request::{BodyError, ConcurrentUpload, PieceSource, disconnect};
 use crate::upstream::{UpstreamBody, UpstreamError};
+use crate::worker_state::WorkerState;
 
 impl<'d> ClientSide<'d> for Delivery<'d> {
     type Source = Stream;
     const LOOKS_AHEAD: bool = true;
     const IS_DIRECT: bool = true;
+
+    fn worker(&self) -> &'d WorkerState {
+        self.worker
+    }
 
     fn source(&mut self) -> &mut Stream {
         self.stream

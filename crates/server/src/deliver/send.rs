@@ -1,7 +1,9 @@
 //! A response's body on its way to the client, whichever protocol that speaks: the only place that tells bodies apart.
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::task::Poll;
+use std::time::Duration;
 
 use bytes::Bytes;
 use kettle_http::range::ByteRange;
@@ -11,7 +13,9 @@ use super::concurrent_upload::send_concurrently;
 use super::encoded::{send_encoded, wait_for_more};
 use super::{ClientSide, DeliveryError, Piece, cut_short, portions};
 use crate::response::{Body, Growing, GrowingNext, Part};
+use crate::spool::FlowNext;
 use crate::upstream::{UpstreamBody, UpstreamError};
+use crate::worker_state::WorkerState;
 
 /// Sends a body to its end.
 ///
@@ -128,23 +132,66 @@ async fn send_upstream<'u, S: ClientSide<'u>>(
             }
         };
         let is_direct = S::IS_DIRECT && piece.is_some() && body.direct().is_some();
-        if piece.is_some() && !is_direct {
+        if piece.is_some() && !is_direct && !body.is_stored() {
             next = look_ahead::<S>(body).await;
         }
         let is_end = piece.is_none() || matches!(next, Some(Ok(None)));
         keep_pace(side, body);
         let trailers = is_end.then(|| body.take_trailers());
-        let piece = piece.unwrap_or_default();
-        match side.throttle() {
-            Some(_) => Box::pin(portions::pass(side, piece, trailers)).await?,
-            None => side.pass(piece, trailers).await?,
-        }
+        let worker = side.worker();
+        let passing = portions::pass(side, piece.unwrap_or_default(), trailers);
+        taken(passing, body, worker).await?;
         if is_direct {
             side.send_direct(body).await?;
+        }
+        if body.is_stored() && next.is_none() && !is_end {
+            // Boxed: most clients keep nobody waiting.
+            return Box::pin(send_stored(side, body)).await;
         }
         if is_end || (is_direct && body.is_over()) {
             return Ok(());
         }
+        side.end_turn().await;
+    }
+}
+
+/// Waits for a client to take something. What comes behind that is stored meanwhile, if it is to be.
+pub(super) async fn taken<T>(
+    taking: impl Future<Output = T>,
+    body: &mut UpstreamBody,
+    worker: &WorkerState,
+) -> T {
+    let mut taking = pin!(taking);
+    poll_fn(|context| {
+        let taken = taking.as_mut().poll(context);
+        if taken.is_pending() {
+            body.client_waits(&worker.responder.spool, worker.responder.files.disks());
+        }
+        taken
+    })
+    .await
+}
+
+/// Sends what is stored, and what is stored meanwhile. Only a body for which there is no room keeps its server waiting.
+async fn send_stored<'u, S: ClientSide<'u>>(
+    side: &mut S,
+    body: &mut UpstreamBody,
+) -> Result<(), DeliveryError> {
+    let mut owed = side.pace().take();
+    loop {
+        let next = side.unless_gone(Duration::MAX, |context| body.poll_stored(context)).await?;
+        *side.pace() = owed.filter(|_| body.is_held_up());
+        match next {
+            FlowNext::Memory(bytes) => portions::pass(side, bytes.into(), None).await?,
+            FlowNext::File(file, ByteRange { start, bytes }) => {
+                let bytes = bytes.min(PIECE_BYTES).min(portions::allowed(side, false).await?);
+                side.send_chunk(Piece::File(&file, ByteRange { start, bytes }), false).await?;
+                portions::took(side, bytes);
+                body.sent_stored(bytes);
+            }
+            FlowNext::End => return side.end(&body.take_trailers()).await,
+        }
+        owed = side.pace().take().or(owed);
         side.end_turn().await;
     }
 }

@@ -14,6 +14,7 @@ use kettle_tls::buffers::RECORDS_PER_READ;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::Stream;
 
+use super::send::taken;
 use super::{ClientSide, Delivery, DeliveryError, Demand, Piece, cut_short, portions};
 use crate::pipes::Pipes;
 use crate::tx_path::TxPath;
@@ -60,9 +61,14 @@ impl Delivery<'_> {
         body: &mut UpstreamBody,
     ) -> Result<(), DeliveryError> {
         let is_spliced = self.is_spliced;
-        let (mut full_reads, pipes) = (0, &self.worker.pipes);
+        let (mut full_reads, worker) = (0, self.worker);
+        let pipes = &worker.pipes;
         while let Some((_, left_bytes)) = body.direct() {
-            let left_bytes = left_bytes.min(portions::allowed(self, true).await?);
+            let allowed = portions::allowed(self, true);
+            let left_bytes = left_bytes.min(taken(allowed, body, worker).await?);
+            if body.is_stored() {
+                break;
+            }
             let sent_bytes = self.delivered.body_bytes;
             self.unless_gone(body.timeout(), |context| body.poll_readable(context)).await?;
             let pipe = if is_spliced { pipes.take() } else { None };
@@ -78,7 +84,8 @@ impl Delivery<'_> {
                         .await?;
                     self.keep_pace(body);
                     let piece = piece.unwrap_or_default();
-                    portions::send_piece(self, Piece::Memory(&piece), false).await?;
+                    let sending = portions::send_piece(self, Piece::Memory(&piece), false);
+                    taken(sending, body, worker).await?;
                     continue;
                 }
                 None => self.seal_direct(body, left_bytes, &mut full_reads).await?,
@@ -86,7 +93,7 @@ impl Delivery<'_> {
             portions::took(self, self.delivered.body_bytes - sent_bytes);
             self.worker.send_turns.end().await;
         }
-        if self.is_last {
+        if self.is_last && !body.is_stored() {
             self.send_piece(Piece::Memory(&[]), true).await?;
         }
         Ok(())
@@ -115,7 +122,8 @@ impl Delivery<'_> {
         body.took(bytes).map_err(cut_short)?;
         self.keep_pace(body);
         *full_reads = if bytes == wanted_bytes { full_reads.saturating_add(1) } else { 0 };
-        self.flush(false).await?;
+        let worker = self.worker;
+        taken(self.flush(false), body, worker).await?;
         self.delivered.body_bytes += bytes as u64;
         Ok(())
     }
@@ -139,7 +147,8 @@ impl Delivery<'_> {
             let splice = |stream: &mut Stream, context: &mut Context<'_>| {
                 stream.poll_kernel_splice(context, pipe, wanted_bytes)
             };
-            let sent_bytes = self.client_takes(splice).await??;
+            let worker = self.worker;
+            let sent_bytes = taken(self.client_takes(splice), body, worker).await??;
             self.note_taken(sent_bytes);
             self.delivered.body_bytes += sent_bytes as u64;
         }

@@ -9,7 +9,7 @@ use kettle_http::HttpVersion;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h1::response::ResponseHead;
 
-use super::buffering::{BodyStore, Buffering, StoreError, store};
+use super::buffering::{BodyStore, Buffering, StoreError, buffer_response, store};
 use super::upload::{Upload, UploadError, upload, upload_stored};
 use super::{Asker, ProxyRoute};
 use crate::access_log::Destination;
@@ -82,6 +82,7 @@ pub async fn respond(
     let buffering = route.buffering(request);
     let is_stored = buffering == Buffering::Stored;
     let mut outgoing = route.outgoing(path, request, asks_upgrade, is_stored).ok_or(400_u16)?;
+    outgoing.retries = route.retries;
     if buffering == Buffering::Refused {
         return Err(411.into());
     }
@@ -90,7 +91,8 @@ pub async fn respond(
     let outcome = async {
         if is_stored {
             trace.backend = Some(Arc::clone(&route.upstream.backend));
-            let body = take_in(route, bodies, request).await?;
+            let mut body = take_in(route, bodies, request).await?;
+            body.stays(!outgoing.retries.is_empty());
             outgoing.announce_body(BodyFraming::Length(body.bytes()));
             stored = Some(body);
         }
@@ -159,9 +161,19 @@ async fn ask(
     let said = request.head.header_values(AUTHORIZATION);
     let is_bound = said.chain(vouched.map(|(_, value)| value)).any(binds_connection);
     let mut reuse = if is_bound { Reuse::Nothing } else { outgoing.reuse() };
-    loop {
+    let is_stored = stored.is_some();
+    // The answer of a server that is passed on if no other takes the request.
+    let mut kept: Option<Box<(InFlight, ResponseHead<Bytes>, Sent)>> = None;
+    let (in_flight, head, sent) = loop {
         let begun = begin(&mut upstream, pool, &mut attempts, reuse, request, trace).await;
-        let mut in_flight = begun?;
+        let mut in_flight = match (begun, kept.take()) {
+            (Ok(in_flight), _) => in_flight,
+            (Err(PassError::Upstream(_)), Some(answer)) => {
+                answer.0.note_again(&answer.1, trace);
+                break *answer;
+            }
+            (Err(error), _) => return Err(error),
+        };
         let conversed = converse(route, &mut in_flight, outgoing, stored.as_mut(), request).await;
         let (head, sent) = match conversed {
             Ok(answered) => answered,
@@ -170,44 +182,72 @@ async fn ask(
                 reuse = Reuse::Nothing;
                 continue;
             }
+            Err(PassError::Upstream(error))
+                if outgoing.goes_on_behind(&error, is_stored)
+                    && in_flight.goes_on(&mut attempts, trace) =>
+            {
+                stored.iter_mut().for_each(Spooled::begin_again);
+                continue;
+            }
             Err(error) => return Err(error),
         };
         in_flight.note(&head, trace);
-        // One that was asked to change its protocol may believe that it did.
-        let may_keep = !asks_upgrade && !is_bound && !outgoing.is_doubtful;
-        let is_whole = matches!(sent, Sent::Whole);
-        if let Some(handed) = Handed::of(&head) {
-            if let Ok(answered) = in_flight.answer(head, outgoing.is_head(), may_keep && is_whole) {
-                answered.body.read_past();
-            }
-            request.handed = Some(Box::new(handed));
-            return Err(UpstreamError::InternalRedirect.into());
+        if outgoing.goes_on_after(head.status(), is_stored)
+            && in_flight.goes_on(&mut attempts, trace)
+        {
+            stored.iter_mut().for_each(Spooled::begin_again);
+            kept = Some(Box::new((in_flight, head, sent)));
+            continue;
         }
-        if head.status() == 101 {
-            let upgraded = upgraded(route, in_flight, &head, request, asks_upgrade);
-            return Ok(upgraded.ok_or(UpstreamError::UnaskedUpgrade)?);
+        break (in_flight, head, sent);
+    };
+    pass_on(route, outgoing, stored, request, (in_flight, head, sent), (asks_upgrade, is_bound))
+}
+
+/// Makes of a server's answer what the client gets.
+fn pass_on(
+    route: &ProxyRoute,
+    outgoing: &OutgoingRequest,
+    stored: &mut Option<Spooled>,
+    request: &mut Request<'_>,
+    (in_flight, head, sent): (InFlight, ResponseHead<Bytes>, Sent),
+    (asks_upgrade, is_bound): (bool, bool),
+) -> Result<Answer, PassError> {
+    // One that was asked to change its protocol may believe that it did.
+    let may_keep = !asks_upgrade && !is_bound && !outgoing.is_doubtful;
+    let is_whole = matches!(sent, Sent::Whole);
+    if let Some(handed) = Handed::of(&head) {
+        if let Ok(answered) = in_flight.answer(head, outgoing.is_head(), may_keep && is_whole) {
+            answered.body.read_past();
         }
-        // Its client would take whatever follows for the server's side of a tunnel.
-        if request.head.is_extended_connect() && (200..=299).contains(&head.status()) {
-            return Err(UpstreamError::NotUpgraded.into());
-        }
-        let framing = stored.as_ref().map(|it| BodyFraming::Length(it.bytes()));
-        let coding = in_flight.body_coding(framing.unwrap_or(request.body.framing()));
-        let answered = in_flight.answer(head, outgoing.is_head(), may_keep && is_whole);
-        let mut response = answered?;
-        // Only beside that response: what takes the place of a broken one comes from elsewhere.
-        if let Sent::Concurrent(unsent, has_ended) = sent {
-            let trailers = route.request_trailers(&request.head, request.client);
-            let bytes_max = route.request_body_bytes_max;
-            let rest = Rest { unsent, has_ended, stored: stored.take(), coding };
-            request.body.upload_concurrently(rest, bytes_max, trailers, may_keep);
-        }
-        // Behind a body of a known length there are none.
-        if takes_trailers(&request.head) && response.body.length().is_none() {
-            response.body.keep_trailers(route.response_trailers(&response.head));
-        }
-        return Ok(route.incoming(response, Asker::One(request)).into());
+        request.handed = Some(Box::new(handed));
+        return Err(UpstreamError::InternalRedirect.into());
     }
+    if head.status() == 101 {
+        let upgraded = upgraded(route, in_flight, &head, request, asks_upgrade);
+        return Ok(upgraded.ok_or(UpstreamError::UnaskedUpgrade)?);
+    }
+    // Its client would take whatever follows for the server's side of a tunnel.
+    if request.head.is_extended_connect() && (200..=299).contains(&head.status()) {
+        return Err(UpstreamError::NotUpgraded.into());
+    }
+    let framing = stored.as_ref().map(|it| BodyFraming::Length(it.bytes()));
+    let coding = in_flight.body_coding(framing.unwrap_or(request.body.framing()));
+    let answered = in_flight.answer(head, outgoing.is_head(), may_keep && is_whole);
+    let mut response = answered?;
+    // Only beside that response: what takes the place of a broken one comes from elsewhere.
+    if let Sent::Concurrent(unsent, has_ended) = sent {
+        let trailers = route.request_trailers(&request.head, request.client);
+        let bytes_max = route.request_body_bytes_max;
+        let rest = Rest { unsent, has_ended, stored: stored.take(), coding };
+        request.body.upload_concurrently(rest, bytes_max, trailers, may_keep);
+    }
+    // Behind a body of a known length there are none.
+    if takes_trailers(&request.head) && response.body.length().is_none() {
+        response.body.keep_trailers(route.response_trailers(&response.head));
+    }
+    buffer_response(route, &mut response, request.client.host());
+    Ok(route.incoming(response, Asker::One(request)).into())
 }
 
 /// Takes a connection, unless the client goes away. It is apart from what follows it, so that both take the same memory.

@@ -1,4 +1,4 @@
-//! Bodies that are stored before a server gets them: which, and how one comes into the spool.
+//! Bodies that are stored before a server, or a client, gets them: which, and how one comes into the spool.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use crate::client_address::ClientHost;
 use crate::disk::Disks;
 use crate::request::{Head, Request, RequestBody};
 use crate::spool::{Spool, SpoolError, Spooled};
+use crate::upstream::UpstreamResponse;
 
 /// Where a worker stores bodies.
 #[derive(Clone, Copy)]
@@ -66,6 +67,25 @@ impl ProxyRoute {
     }
 }
 
+/// Has the body of a response taken at its server's speed, where that is wanted. An event stream has no end to wait for.
+pub(crate) fn buffer_response(
+    route: &ProxyRoute,
+    response: &mut UpstreamResponse,
+    client: ClientHost,
+) {
+    let head = &response.head;
+    let said = head.header_values("x-accel-buffering").next().unwrap_or_default();
+    let is_wanted = match route.takes_at_once {
+        _ if said.eq_ignore_ascii_case(b"no") => false,
+        Some(is_wanted) => is_wanted,
+        None => said.eq_ignore_ascii_case(b"yes"),
+    };
+    let mut types = head.header_values("content-type");
+    if is_wanted && !types.any(|it| begins_with(it, EVENT_STREAM)) {
+        response.body.buffer(client.network());
+    }
+}
+
 /// Stores all of a client's body of at most `bytes_max` bytes. A client that waits to be told to go on is told at once: no server says it.
 pub(super) async fn store(
     store: BodyStore<'_>,
@@ -85,9 +105,12 @@ pub(super) async fn store(
 }
 
 fn is_grpc(head: &Head) -> bool {
-    let content_type = head.header("content-type").unwrap_or_default();
-    let beginning = content_type.get(..GRPC.len());
-    beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(GRPC))
+    begins_with(head.header("content-type").unwrap_or_default(), GRPC)
+}
+
+fn begins_with(value: &[u8], beginning: &[u8]) -> bool {
+    value.get(..beginning.len()).is_some_and(|it| it.eq_ignore_ascii_case(beginning))
 }
 
 const GRPC: &[u8] = b"application/grpc";
+const EVENT_STREAM: &[u8] = b"text/event-stream";

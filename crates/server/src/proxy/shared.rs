@@ -94,7 +94,9 @@ impl ProxyRoute {
         let words = self.shared_words(target);
         if let (Some(route), Some(asked)) = (&self.program, &target.program) {
             let asked = (asked.0.as_str(), asked.1.as_ref());
-            return self.to_program_for_all(route, asked, client, fields, &words);
+            let mut outgoing = self.to_program_for_all(route, asked, client, fields, &words)?;
+            outgoing.retries = self.retries;
+            return Some(outgoing);
         }
         let host = words.host(self.host.as_ref())?;
         let mut outgoing = OutgoingRequest::new("GET", target.sent(), &host, client, self.timeout)?;
@@ -112,6 +114,7 @@ impl ProxyRoute {
         if !self.upstream.keeps_connections() {
             outgoing.field("connection", "close");
         }
+        outgoing.retries = self.retries;
         Some(outgoing.ended())
     }
 

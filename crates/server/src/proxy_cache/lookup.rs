@@ -22,7 +22,7 @@ use crate::error_page::HttpError;
 use crate::files::handler::Files;
 use crate::files::object::{FoundObject, ObjectLook, ReadyObject};
 use crate::proxy;
-use crate::proxy::Asker;
+use crate::proxy::{Asker, buffer_response};
 use crate::rate_limit::Counted;
 use crate::request::{Disconnected, Request};
 use crate::response::{Answer, Body, Held, LogNotes, Nothing, Response};
@@ -261,9 +261,10 @@ impl CacheLookup<'_> {
                 self.route.count(outcome, notes);
                 response.into()
             }
-            Fetched::Alone(Some((response, trace))) => {
+            Fetched::Alone(Some((mut response, trace))) => {
                 notes.upstream = Some(*trace);
                 self.route.count(outcome, notes);
+                buffer_response(&self.route.proxy, &mut response, request.client.host());
                 let response = self.route.proxy.incoming(*response, Asker::Many(&asked.target));
                 let response = with_status(response, &format!("fwd={reason}"));
                 CacheAnswer::Ready(Ok(response.into()))

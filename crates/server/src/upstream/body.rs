@@ -1,5 +1,7 @@
 //! The body of a server's response, as it comes, and what becomes of its connection.
 
+mod buffered;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
@@ -19,6 +21,8 @@ use super::in_flight::InFlight;
 use super::{Link, UpstreamError, binds_connection};
 use crate::backend::Socket;
 use crate::encoder::{Encoder, Encoding, OF_BYTES};
+
+use buffered::Buffering;
 
 /// A server's response: its head as it came, fields for the next hop only among them, and its body.
 #[derive(Debug)]
@@ -49,6 +53,7 @@ pub struct UpstreamBody {
     trailers: Vec<u8>,
     /// What it is compressed by on its way, if it is.
     encoding: Option<Box<Encoding>>,
+    buffering: Buffering,
 }
 
 enum Rest {
@@ -132,6 +137,7 @@ impl UpstreamBody {
             filter: None,
             trailers: Vec::new(),
             encoding: None,
+            buffering: Buffering::Off,
         };
         if body.has_all() {
             body.finish();
@@ -336,7 +342,7 @@ impl UpstreamBody {
     /// Whether all of it was taken.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.in_flight.is_none() && self.ahead.is_empty() && !self.is_cut
+        self.in_flight.is_none() && self.ahead.is_empty() && !self.is_cut && !self.is_stored()
     }
 
     /// Whether the caller may receive the rest from the socket itself: its length is known, and it comes without TLS.
@@ -432,6 +438,11 @@ impl UpstreamBody {
 }
 
 impl Rest {
+    /// What comes, for another to take; nothing comes any more.
+    fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::Length(0))
+    }
+
     /// How much of what came is coding, and how much behind that is data.
     fn next_piece(&mut self, received: &[u8]) -> Result<(usize, usize), UpstreamError> {
         match self {

@@ -38,17 +38,37 @@ async fn try_fetch(
     let mut upstream = Arc::clone(upstream);
     let mut attempts = upstream.backend.attempts(request.client);
     let mut reuse = request.reuse();
+    let mut kept: Option<Box<(InFlight, ResponseHead<Bytes>)>> = None;
     loop {
-        let mut in_flight = begin(&mut upstream, pool, &mut attempts, reuse, trace).await?;
+        let begun = begin(&mut upstream, pool, &mut attempts, reuse, trace).await;
+        let mut in_flight = match (begun, kept.take()) {
+            (Ok(in_flight), _) => in_flight,
+            // No other server takes it.
+            (Err(_), Some(answer)) => {
+                let (in_flight, head) = *answer;
+                in_flight.note_again(&head, trace);
+                return in_flight.answer(head, request.is_head(), true);
+            }
+            (Err(error), None) => return Err(error),
+        };
         match ask(&mut in_flight, request, on_interim).await {
             Ok(head) => {
                 in_flight.note(&head, trace);
+                if request.goes_on_after(head.status(), false)
+                    && in_flight.goes_on(&mut attempts, trace)
+                {
+                    kept = Some(Box::new((in_flight, head)));
+                    continue;
+                }
                 return in_flight.answer(head, request.is_head(), true);
             }
             Err(error) if in_flight.retries(request, &error, trace) => {
                 in_flight.leave_to(&mut attempts, &error);
                 reuse = Reuse::Nothing;
             }
+            Err(error)
+                if request.goes_on_behind(&error, false)
+                    && in_flight.goes_on(&mut attempts, trace) => {}
             Err(error) => return Err(error),
         }
     }

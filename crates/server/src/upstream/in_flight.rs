@@ -364,6 +364,22 @@ impl InFlight {
         is_repeated
     }
 
+    /// Whether another server is to be asked in place of this one, if one is left that is well, and counts that if so. This one is
+    /// asked no more.
+    pub(crate) fn goes_on(&self, attempts: &mut Attempts, trace: &mut Trace) -> bool {
+        let goes_on = attempts.go_on(&self.lease.slot);
+        if goes_on {
+            self.lease.backend.upstream_retried();
+            trace.retries += 1;
+        }
+        goes_on
+    }
+
+    /// The server that it is asked of.
+    pub(crate) fn server(&self) -> &Arc<Server> {
+        self.lease.slot.server()
+    }
+
     /// Waits for the end of a request whose response is over, while the program that answers it goes on; it has its slot for as long.
     /// Keeps the connection then, if `may_keep`. A program that has more to say is left.
     pub(super) fn see_end(mut self, may_keep: bool) {
@@ -404,6 +420,12 @@ impl InFlight {
         trace.status = Some(head.status());
         trace.first_byte = self.answered.map(|at| at.duration_since(self.started));
         self.lease.backend.upstream_answered(head.status());
+    }
+
+    /// Notes that an answer holds which came before another server was to be asked.
+    pub(crate) fn note_again(&self, head: &ResponseHead<Bytes>, trace: &mut Trace) {
+        trace.server = Some(Arc::clone(self.server()));
+        (trace.status, trace.failure) = (Some(head.status()), None);
     }
 
     /// The connection after a change of protocol, what came behind the response, what counts it on its server, and the backend

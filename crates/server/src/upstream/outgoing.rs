@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use super::{Retries, UpstreamError};
 use crate::client_address::ClientHost;
 
 use kettle_config::BackendProtocol;
@@ -20,10 +21,13 @@ pub struct OutgoingRequest {
     is_short: bool,
     is_head: bool,
     is_idempotent: bool,
+    has_body: bool,
     /// True if its method gives content a meaning, so that servers are told of none, too (RFC 9110 §8.6).
     says_no_content: bool,
     /// True if its server may take its body for the next request: its connection carries no other.
     pub is_doubtful: bool,
+    /// For which answers and failures another server is asked, if it may be repeated.
+    pub retries: Retries,
     /// For whom it is, for backends that choose a server by that.
     pub client: ClientHost,
     /// How long the server may send nothing, and take nothing.
@@ -117,8 +121,10 @@ impl OutgoingRequest {
             is_short: false,
             is_head,
             is_idempotent,
+            has_body: false,
             says_no_content,
             is_doubtful,
+            retries: Retries::default(),
             client,
             timeout,
         }
@@ -207,8 +213,7 @@ impl OutgoingRequest {
         } else {
             self.announce_http_body(framing);
         }
-        // What was given away once may not be there a second time.
-        self.is_idempotent &= framing.is_empty();
+        self.has_body = !framing.is_empty();
     }
 
     fn announce_http_body(&mut self, framing: BodyFraming) {
@@ -229,12 +234,28 @@ impl OutgoingRequest {
 
     /// Whether it may be sent again if it got no response.
     pub(crate) fn is_repeatable(&self) -> bool {
-        self.is_idempotent
+        // What was given away once may not be there a second time.
+        self.is_idempotent && !self.has_body
+    }
+
+    /// True if another server may be asked, where its body `is_stored` if it has one.
+    fn may_go_on(&self, is_stored: bool) -> bool {
+        self.is_idempotent && (is_stored || !self.has_body)
+    }
+
+    /// True if it goes on to another server for an answer of this status.
+    pub(crate) fn goes_on_after(&self, status: u16, is_stored: bool) -> bool {
+        self.retries.has_status(status) && self.may_go_on(is_stored)
+    }
+
+    /// True if it goes on to another server for such a failure.
+    pub(crate) fn goes_on_behind(&self, error: &UpstreamError, is_stored: bool) -> bool {
+        self.retries.has_error(error) && self.may_go_on(is_stored)
     }
 
     /// Which kept connections it may take.
     pub(crate) fn reuse(&self) -> Reuse {
-        if self.is_idempotent { Reuse::Any } else { Reuse::OfSteady }
+        if self.is_repeatable() { Reuse::Any } else { Reuse::OfSteady }
     }
 
     /// The bytes of the whole head; of a program's, of all that comes before its body.

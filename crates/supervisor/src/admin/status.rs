@@ -50,7 +50,7 @@ pub struct Status {
     /// The services that connections are carried to.
     #[serde(default)]
     pub backends: BackendsStatus,
-    /// Bodies of requests that are stored before a backend gets them.
+    /// Bodies that are stored: of requests before a backend, and of responses before a client gets them.
     #[serde(default)]
     pub spool: SpoolStatus,
     /// All workers together.
@@ -81,7 +81,7 @@ impl fmt::Display for ListenerStatus {
     }
 }
 
-/// What bodies of requests take that are stored before a backend gets them.
+/// What bodies take that are stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpoolStatus {
     /// All together.

@@ -25,6 +25,7 @@ if (isset($_GET['status'])) { header('Location: /there'); http_response_code((in
 if (isset($_GET['log'])) { error_log('a word for the log'); }
 if (isset($_GET['wait'])) { usleep(100000); }
 if (isset($_GET['large'])) { header('Content-Length: 2000000'); echo str_repeat('x', 2000000); exit; }
+if (isset($_GET['huge'])) { for ($i = 0; $i < 12; $i++) { echo str_repeat('x', 1000000); } exit; }
 if (isset($_GET['die'])) { exit; }
 echo json_encode(['script' => $_SERVER['SCRIPT_NAME'], 'file' => basename(__FILE__), 'info' => $_SERVER['PATH_INFO'] ?? null,
     'post' => $_POST, 'bytes' => strlen(file_get_contents('php://input')), 'uri' => $_SERVER['REQUEST_URI'],
@@ -158,6 +159,27 @@ fn more_clients_than_processes_are_all_answered() {
             });
         }
     });
+}
+
+/// Each of two processes is free as soon as it has said all, whoever reads that, and when.
+#[test]
+fn clients_that_take_their_time_keep_no_process() {
+    let Some(php) = Php::start(2) else { return };
+    let settings = "queue_timeout = \"60s\"";
+    let setup = programs("", "", settings, &[php.address]).more("connections = 2\n");
+    let kettle = Kettle::start(with_programs(setup));
+    let mut slow: Vec<_> = (0..10)
+        .map(|_| {
+            let mut client = Dialer::default().reading_slowly().connect(kettle.address());
+            client.send(&request("GET", "/a.php?huge", "")).unwrap();
+            client
+        })
+        .collect();
+    assert_says(&asked(kettle.address(), "GET", "/a.php", "", b""), &["/a.php"]);
+    for client in &mut slow {
+        assert_eq!(any_response(client).body.len(), 12_000_000);
+    }
+    kettle.wait_for_status("/spool/bytes", 0);
 }
 
 /// The example that comes with packages, on PHP itself.

@@ -128,7 +128,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://127.0.0.1:3000; }",
-        "text_prefix = \"/b/\"\nbackend = \"127.0.0.1:3000\"\nencoded_slashes = true\nbackend_host = \"127.0.0.1:3000\"\nrequest_headers = { \"X-Request-Id\" = \"{header:x-request-id}\" }\ntimeout = \"60s\"\nrequest_body = 1048576\nrequest_buffering = \"all\"\nearly_hints = \"off\"\n",
+        "text_prefix = \"/b/\"\nbackend = \"127.0.0.1:3000\"\nencoded_slashes = true\nbackend_host = \"127.0.0.1:3000\"\nrequest_headers = { \"X-Request-Id\" = \"{header:x-request-id}\" }\ntimeout = \"60s\"\nrequest_body = 1048576\nrequest_buffering = \"all\"\nresponse_buffering = true\nearly_hints = \"off\"\n",
     ),
     (
         "location /b/ { proxy_pass http://127.0.0.1:3000; }",
@@ -170,6 +170,27 @@ const CARRIED_OVER: &[(&str, &str)] = &[
         "location /b/ { proxy_pass http://app; proxy_request_buffering off; }",
         "request_buffering = \"off\"",
     ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_buffering on; }",
+        "request_buffering = \"all\"\nresponse_buffering = true\nretry_on",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_buffering off; }",
+        "request_buffering = \"all\"\nretry_on",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_next_upstream error http_503 non_idempotent; }",
+        "response_buffering = true\nretry_on = [\"closed\", \"503\"]\nearly_hints",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_next_upstream error http_503 non_idempotent; }",
+        "`non_idempotent` in `proxy_next_upstream error http_503 non_idempotent` is not carried over",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_next_upstream off; }",
+        "response_buffering = true\nearly_hints",
+    ),
+    ("location /b/ { proxy_pass http://app; }", "retry_on = [\"closed\", \"timeout\"]"),
     ("location /b/ { proxy_pass http://a.example; }", "backend_host = \"a.example\""),
     (
         "location /b/ { proxy_pass https://a.example; }",

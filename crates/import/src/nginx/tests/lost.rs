@@ -56,11 +56,10 @@ fn what_kettle_does_anyway_is_told_with_its_name() {
                 proxy_set_header Upgrade $http_upgrade; \
                 proxy_set_header Connection $connection_upgrade; }";
     let made = imported(&server(pass).replace("http {", &format!("http {{ {map}")));
-    for told in
-        ["`websocket = true` of a route says it", "bodies go on as they come", "websocket = true\n"]
-    {
+    for told in ["`websocket = true` of a route says it", "websocket = true\n"] {
         assert!(made.toml.contains(told), "{told}\n{}", made.toml);
     }
+    assert!(!made.toml.contains("proxy_buffering") && !made.toml.contains("response_buffering"));
 }
 
 #[test]

@@ -100,6 +100,7 @@ impl Writer<'_> {
             settings.push(("fastcgi", format!("{{ {own} }}"), origin.clone()));
         }
         settings.extend(limits(scope, origin));
+        settings.extend(self.retry_on(scope, "fastcgi_next_upstream", directive.word(0), origin));
         settings.extend(self.headers_of_backend(scope, origin));
         settings.extend(self.route_log(scope));
         route.settings = settings;
@@ -289,8 +290,13 @@ fn limits(scope: &Scope<'_>, origin: &Origin) -> Vec<Setting> {
         ("timeout", quoted(&format!("{seconds}s")), origin.clone()),
         ("request_body", bytes.to_string(), origin.clone()),
     ];
-    if let Some(off) = scope.find("fastcgi_request_buffering").filter(|it| it.word(0) == "off") {
-        settings.push(("request_buffering", quoted("off"), off.origin.clone()));
+    for (name, setting, value) in [
+        ("fastcgi_request_buffering", "request_buffering", quoted("off")),
+        ("fastcgi_buffering", "response_buffering", "false".to_owned()),
+    ] {
+        if let Some(off) = scope.find(name).filter(|it| it.word(0) == "off") {
+            settings.push((setting, value, off.origin.clone()));
+        }
     }
     if scope.is_on("fastcgi_intercept_errors") {
         settings.push(("intercept_errors", "true".to_owned(), origin.clone()));

@@ -195,10 +195,16 @@ impl Writer<'_> {
         let bytes = if without.is_some() { 0 } else { bytes };
         settings.push(("request_body", bytes.to_string(), origin.clone()));
         // As nginx does, which takes a whole body before it asks, and leaves interim responses out.
+        let is_off = |name| scope.find(name).is_some_and(|it| it.word(0) == "off");
         let buffering = scope.find("proxy_request_buffering").filter(|it| it.word(0) == "off");
         let place = buffering.map_or(origin, |it| &it.origin);
         let buffering = if buffering.is_some() { "off" } else { "all" };
         settings.push(("request_buffering", quoted(buffering), place.clone()));
+        // A server that expects one client at a time is one that counts on it.
+        if !is_off("proxy_buffering") {
+            settings.push(("response_buffering", "true".to_owned(), origin.clone()));
+        }
+        settings.extend(self.retry_on(scope, "proxy_next_upstream", pass.to, origin));
         settings.push(("early_hints", quoted("off"), origin.clone()));
         settings
     }

@@ -272,6 +272,12 @@ impl Writer<'_> {
             Some(timeout) => self.time("connect_timeout", timeout, 1, 300),
             None => self.output.text.set("connect_timeout", quoted("60s"), None),
         }
+        let next = scope.find("proxy_next_upstream").filter(|it| it.word(0) == "off");
+        if let Some(off) = next.filter(|_| target.upstream.is_some()) {
+            let message = format!("`{}` is not carried over as it is", spoken(off));
+            let help = "a server that takes no connection is followed by the next, each once";
+            self.output.warn(&off.origin, message, help);
+        }
         match scope.find("proxy_timeout") {
             Some(timeout) => self.time("idle_timeout", timeout, 1, 10 * 24 * 3600),
             None => self.output.text.set("idle_timeout", quoted("10m"), None),

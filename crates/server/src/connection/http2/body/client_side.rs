@@ -23,6 +23,7 @@ use crate::http2::{Http2Stream, QueuePlace, StreamClosed};
 use crate::open_file::OpenFile;
 use crate::request::{BodyError, ConcurrentUpload, PieceSource};
 use crate::upstream::{UpstreamBody, UpstreamError};
+use crate::worker_state::WorkerState;
 
 /// The stream, and where it stands among the others.
 pub(in crate::connection::http2) struct StreamSide<'s> {
@@ -36,6 +37,10 @@ impl<'s> ClientSide<'s> for Outgoing<'s> {
     /// Each of many streams would hold one piece more.
     const LOOKS_AHEAD: bool = false;
     const IS_DIRECT: bool = false;
+
+    fn worker(&self) -> &'s WorkerState {
+        self.worker
+    }
 
     fn source(&mut self) -> &mut StreamSide<'s> {
         &mut self.client

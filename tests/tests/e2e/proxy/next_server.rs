@@ -1,0 +1,119 @@
+//! Requests that go on to the next server because of what one says.
+
+use std::io::Write;
+use std::net::TcpStream;
+
+use kettle_tests::backend::{Backend, read_exactly};
+use kettle_tests::client::{Client, Dialer};
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::http::{Connection, get, request};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::unused_address;
+
+use super::{answer, before_with, ok, read_head};
+
+const FIRST: &str = "balance = \"first\"";
+
+fn start(route: &str, buffering: &str, servers: &[&Backend]) -> Kettle {
+    let servers: Vec<_> = servers.iter().map(|it| it.address()).collect();
+    Kettle::start(before_with(buffering, route, FIRST, &servers))
+}
+
+fn busy(body: &str) -> String {
+    ok(body).replace("200 OK", "503 Busy")
+}
+
+fn asking(kettle: &Kettle, head: &[u8]) -> Client {
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(head).unwrap();
+    client
+}
+
+fn answered(backend: &Backend, response: &str) -> TcpStream {
+    let mut server = backend.accept();
+    answer(&mut server, response);
+    server
+}
+
+#[test]
+fn the_next_server_is_asked_and_the_last_one_s_answer_is_passed_on() {
+    let [first, second] = [Backend::listen(), Backend::listen()];
+    let kettle = start("retry_on = [\"503\", \"closed\"]", "off", &[&first, &second]);
+    for (said, status, body) in [(ok("good"), 200, "good"), (busy("last"), 503, "last")] {
+        let mut client = asking(&kettle, &get("/app/one"));
+        let _first = answered(&first, &busy("first"));
+        let _second = answered(&second, &said);
+        let response = client.response();
+        assert_eq!((response.status, &*response.body), (status, body.as_bytes()));
+        let entry = kettle.entry("/app/one");
+        assert_eq!(entry.number("upstream_status"), u64::from(status));
+    }
+    // One that says nothing at all, and one that says what was not named.
+    let mut client = asking(&kettle, &get("/app/two"));
+    read_head(&mut first.accept());
+    let _second = answered(&second, &ok("after a close"));
+    assert_eq!(client.response().body, b"after a close");
+    let mut client = asking(&kettle, &get("/app/three"));
+    let _first = answered(&first, &ok("no").replace("200 OK", "500 No"));
+    assert_eq!(client.response().status, 500);
+    second.assert_unasked();
+}
+
+#[test]
+fn an_answer_is_passed_on_where_no_other_server_takes_the_request() {
+    let first = Backend::listen();
+    let servers = [first.address(), unused_address()];
+    let kettle = Kettle::start(before_with("off", "retry_on = [\"503\"]", FIRST, &servers));
+    for _ in 0..2 {
+        let mut client = asking(&kettle, &get("/app/one"));
+        let _first = answered(&first, &busy("only"));
+        let response = client.response();
+        assert_eq!((response.status, &*response.body), (503, &b"only"[..]));
+        let entry = kettle.entry("/app/one");
+        assert_eq!(entry.text("server"), first.address().to_string());
+    }
+}
+
+#[test]
+fn only_what_may_be_repeated_goes_on() {
+    let [first, second] = [Backend::listen(), Backend::listen()];
+    let body = content(200_000);
+    for (method, buffering, goes_on) in [
+        ("PUT", "all", true),
+        ("DELETE", "all", true),
+        ("POST", "all", false),
+        ("PATCH", "all", false),
+        ("PUT", "off", false),
+    ] {
+        let kettle = start("retry_on = [\"503\"]", buffering, &[&first, &second]);
+        for bytes in [3, body.len()] {
+            let head = request(method, "/app", &format!("Content-Length: {bytes}\r\n"));
+            let mut client = asking(&kettle, &[&head[..], &body[..bytes]].concat());
+            let take = |backend: &Backend, response: String| {
+                let mut server = backend.accept();
+                read_head(&mut server);
+                assert_same(&read_exactly(&mut server, bytes), &body[..bytes], method);
+                server.write_all(response.as_bytes()).unwrap();
+                server
+            };
+            let _first = take(&first, busy("first"));
+            let _second = goes_on.then(|| take(&second, ok("second")));
+            let status = client.response().status;
+            assert_eq!(status, if goes_on { 200 } else { 503 }, "{method} {buffering}");
+        }
+        kettle.wait_for_status("/spool/bytes", 0);
+    }
+    second.assert_unasked();
+}
+
+#[test]
+fn a_server_that_says_nothing_in_time_is_followed_by_the_next() {
+    let [first, second] = [Backend::listen(), Backend::listen()];
+    let route = "retry_on = [\"timeout\"]\ntimeout = \"300ms\"";
+    let kettle = start(route, "off", &[&first, &second]);
+    let mut client = asking(&kettle, &get("/app"));
+    let mut silent = first.accept();
+    read_head(&mut silent);
+    let _second = answered(&second, &ok("in time"));
+    assert_eq!(client.response().body, b"in time");
+}
