@@ -47,13 +47,9 @@ impl AcmeCounters {
 impl NamedCounters for AcmeCounters {
     fn write(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let Some(challenges) = self.challenges.get() else { return Ok(()) };
-        let up = Metric {
-            name: "acme_issuer_up",
-            help: "Whether the process that fetches certificates runs",
-            labels: &[],
-        };
         let is_up = u64::from(self.is_up.load(Ordering::Relaxed));
-        writer.gauges(&up, [(Vec::<String>::new(), is_up)])?;
+        let help = "Whether the process that fetches certificates runs";
+        writer.gauge("acme_issuer_up", help, is_up)?;
         let attempts = Metric {
             name: "acme_attempts",
             help: "Orders of certificates that came to an end",

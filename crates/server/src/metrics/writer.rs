@@ -46,7 +46,11 @@ impl<'e> MetricWriter<'e> {
         self.encoder.encode_descriptor(name, help, None, MetricType::Info)?.encode_info(&labels)
     }
 
-    pub(crate) fn gauge(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+    /// A gauge without labels.
+    ///
+    /// # Errors
+    /// Those of the encoder.
+    pub fn gauge(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
         self.encoder.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&value)
     }
 
