@@ -222,6 +222,12 @@ pub(crate) fn needs(config: &Config) -> Vec<Need<'_>> {
         let consequence = "a generated certificate cannot be kept and renewed";
         needs.push(Need::new(at, &config.server.state_directory, Act::Keep, consequence));
     }
+    if config.stores_bodies() {
+        let at = config.position_of("server.state_directory");
+        let consequence =
+            "bodies of requests of more than 64 KiB get 503 on routes that store them";
+        needs.push(Need::new(at, &config.server.state_directory, Act::Keep, consequence));
+    }
     needs
 }
 
