@@ -9,6 +9,7 @@ mod conditions;
 mod crowds;
 mod expressions;
 mod fastcgi;
+mod forward_auth;
 mod listeners;
 mod maps;
 mod names;
@@ -42,6 +43,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     backends::check(config, &reach, reader);
     proxies::check(config, reader);
     fastcgi::check(config, reader);
+    forward_auth::check(config, reader);
     caches::check(config, reader);
     maps::check(config, reader);
 }

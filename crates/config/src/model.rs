@@ -13,6 +13,7 @@ mod condition;
 mod error_page;
 mod expires;
 mod fastcgi;
+mod forward_auth;
 mod listener;
 mod map;
 mod process;
@@ -36,6 +37,7 @@ pub use condition::{Condition, FileKind, Scheme, Subject};
 pub use error_page::{ErrorPage, ErrorTarget};
 pub use expires::Expires;
 pub use fastcgi::FastCgi;
+pub use forward_auth::ForwardAuth;
 pub use listener::{
     HttpsListener, Listener, ListenerCertificate, ListenerKind, PassthroughListener, PlainHttp,
     RedirectListener, TcpListener, TlsListener, Truncation, TunnelPathChoice, TxPathChoice,

@@ -72,10 +72,23 @@ pub(crate) fn connection_options<'v>(connection: impl Iterator<Item = &'v [u8]>)
 #[must_use]
 pub fn is_of_proxies(name: &[u8]) -> bool {
     let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
-    let begins = name.get(..FORWARDED_PREFIX.len());
     !name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
         || OF_PROXIES.into_iter().any(is)
-        || begins.is_some_and(|begins| begins.eq_ignore_ascii_case(FORWARDED_PREFIX))
+        || begins(name, b"x-forwarded-")
+        || is_accel(name)
+}
+
+/// Whether a field of this name is between a server and the program in front of it: what is to be sent in place of an answer, and how. Of
+/// requests it says which names such answers have, and a client could choose another file by it (CVE-2025-61780).
+#[must_use]
+pub fn is_accel(name: &[u8]) -> bool {
+    begins(name, b"x-accel-") || begins(name, b"x-sendfile")
+}
+
+/// True if a name begins so, in any case. Most begin with another letter.
+fn begins(name: &[u8], prefix: &[u8]) -> bool {
+    let is_near = name.first().map(u8::to_ascii_lowercase) == prefix.first().copied();
+    is_near && name.get(..prefix.len()).is_some_and(|it| it.eq_ignore_ascii_case(prefix))
 }
 
 /// Whether programs behind gateways (CGI) take two names for one: of their bytes they see letters and digits.
@@ -86,11 +99,9 @@ pub fn are_one_to_gateways(name: &[u8], other: &[u8]) -> bool {
     name.len() == other.len() && name.iter().map(seen).eq(other.iter().map(seen))
 }
 
-/// Besides those that begin with [`FORWARDED_PREFIX`].
+/// Besides those that begin with `x-forwarded-`, and [those](is_accel) about what is sent in place of an answer.
 const OF_PROXIES: [&str; 6] =
     ["client-cert", "client-cert-chain", "early-data", "forwarded", "proxy", "x-real-ip"];
-
-const FORWARDED_PREFIX: &[u8] = b"x-forwarded-";
 
 /// `close` is no field, and must not be one (RFC 9110 §18.4).
 const HOP_BY_HOP: [&str; 12] = [

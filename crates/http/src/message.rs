@@ -45,13 +45,16 @@ pub struct RequestHead<B> {
     pub(crate) fields: Fields,
     /// The query that a rule put in the place of the client's; empty if there is none any more.
     pub(crate) query: Option<Box<str>>,
+    /// The path that a server has named in place of the client's.
+    pub(crate) handed: Option<Box<str>>,
 }
 
-/// What a request was before it became one for a page.
+/// What a request was before it became one for a page, or for what a server has named.
 pub struct AsAsked {
     method: MethodParts,
     fields: Fields,
     query: Option<Box<str>>,
+    handed: Option<Box<str>>,
 }
 
 /// A [`Method`] without its bytes.
@@ -74,8 +77,9 @@ impl<B> RequestHead<B> {
     /// The same head in other bytes, which begin with those it was read from.
     #[must_use]
     pub fn moved_to<C>(self, bytes: C) -> RequestHead<C> {
-        let Self { method, raw_target, target, version, authority, fields, query, .. } = self;
-        RequestHead { bytes, method, raw_target, target, version, authority, fields, query }
+        let Self { method, raw_target, target, version, authority, fields, query, handed, .. } =
+            self;
+        RequestHead { bytes, method, raw_target, target, version, authority, fields, query, handed }
     }
 
     /// The same head, of a request that came over HTTP/2.
@@ -124,34 +128,60 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
     /// # Errors
     /// If the form does not fit the method, or the path cannot or must not be decoded.
     pub fn target(&self) -> Result<Target<'_>, RequestError> {
-        let target = self.target.as_ref().map(|parts| parts.of(self.bytes.as_ref()));
-        let target = target.map_err(|error| *error)?;
+        let mut target = self.target_as_sent()?;
+        if let Some(path) = &self.handed {
+            (target.path, target.has_encoded_slash, target.has_lookalike_slash) =
+                (path, false, false);
+        }
         Ok(match &self.query {
             Some(query) => Target { query: Some(&**query).filter(|it| !it.is_empty()), ..target },
             None => target,
         })
     }
 
+    /// The same with path and query that the client sent, whatever became of them.
+    ///
+    /// # Errors
+    /// As [`target`](Self::target).
+    pub fn target_as_sent(&self) -> Result<Target<'_>, RequestError> {
+        let target = self.target.as_ref().map(|parts| parts.of(self.bytes.as_ref()));
+        target.map_err(|error| *error)
+    }
+
     /// Makes it the request for the page that is sent in place of an error: a GET, unless it is a HEAD, for all of that page. Returns
     /// what it was, for [`end_page`](Self::end_page).
     #[must_use]
     pub fn begin_page(&mut self) -> AsAsked {
+        let fields = self.fields.without(self.bytes.as_ref(), &OF_THE_ANSWER);
+        let asked = self.begin_reading(None);
+        AsAsked { fields: std::mem::replace(&mut self.fields, fields), ..asked }
+    }
+
+    /// Makes it the request for what a server has named in place of its answer: a GET, unless it is a HEAD, of this path and query, for
+    /// as much of it as the client asks for. Returns what it was, for [`end_page`](Self::end_page).
+    #[must_use]
+    pub fn begin_handed(&mut self, path: String, query: Option<String>) -> AsAsked {
+        let handed = self.handed.replace(path.into());
+        AsAsked { handed, ..self.begin_reading(query) }
+    }
+
+    fn begin_reading(&mut self, query: Option<String>) -> AsAsked {
         let method = match self.method {
             MethodParts::Head => MethodParts::Head,
             _ => MethodParts::Get,
         };
-        let fields = self.fields.without(self.bytes.as_ref(), &OF_THE_ANSWER);
         AsAsked {
             method: std::mem::replace(&mut self.method, method),
-            fields: std::mem::replace(&mut self.fields, fields),
-            query: self.query.replace(Box::default()),
+            fields: self.fields.clone(),
+            query: self.query.replace(query.unwrap_or_default().into()),
+            handed: self.handed.clone(),
         }
     }
 
     /// Makes it again what it was.
     pub fn end_page(&mut self, asked: AsAsked) {
-        let AsAsked { method, fields, query } = asked;
-        (self.method, self.fields, self.query) = (method, fields, query);
+        let AsAsked { method, fields, query, handed } = asked;
+        (self.method, self.fields, self.query, self.handed) = (method, fields, query, handed);
     }
 
     /// Whether there is a [`target`](Self::target).

@@ -4,12 +4,14 @@
 //! The path is decoded once. Slashes in a row count as one, dot segments are resolved, and what
 //! could mean different things to different programs is refused.
 
+mod named;
 mod reference;
 
 use crate::error::RequestError;
 use crate::fields::Extent;
 use crate::method::Method;
 
+pub use named::{named_path, named_target};
 pub use reference::{SlashRuns, reference};
 
 /// A request target, taken apart.

@@ -36,7 +36,8 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    fn new(reason: &'static str, error: impl Into<HttpError>) -> Self {
+    /// The refusal for a reason.
+    pub fn new(reason: &'static str, error: impl Into<HttpError>) -> Self {
         Self { reason, error: error.into() }
     }
 }

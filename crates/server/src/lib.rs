@@ -14,6 +14,7 @@ pub mod encoder;
 pub mod error_page;
 pub mod files;
 mod fixed;
+pub mod forward_auth;
 pub mod guard;
 pub mod http2;
 pub mod metrics;

@@ -179,6 +179,11 @@ impl WorkerMetrics {
         self.requests_refused.add_one([reason]);
     }
 
+    /// A service was asked whether a request may go on.
+    pub fn auth_asked(&self, duration: Duration) {
+        self.auth_durations.observe(duration);
+    }
+
     /// The kernel refused a connection at the switch; the label is `KtlsError::reason`.
     pub fn refused(&self, reason: &'static str) {
         self.refused.add_one([reason]);

@@ -10,6 +10,7 @@ mod incoming;
 mod outgoing;
 mod prefix;
 mod program;
+mod question;
 mod rewrites;
 mod shared;
 mod upload;
@@ -18,8 +19,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kettle_config::{
-    BackendHost, BackendProtocol, EarlyHints, FieldTemplate, NamePattern, RequestBuffering, Route,
-    Site,
+    BackendHost, BackendProtocol, EarlyHints, FieldTemplate, ForwardAuth, NamePattern,
+    RequestBuffering, Route, Site,
 };
 use kettle_http::HttpVersion;
 use kettle_http::target::SlashRuns;
@@ -53,6 +54,8 @@ pub struct ProxyRoute {
     patterns: Vec<NamePattern>,
     /// The operator's fields for servers. Without values: no server gets the client's.
     request_headers: Vec<(String, Vec<FieldTemplate>)>,
+    /// Names, in lower case, of fields that a service says in place of clients.
+    copied: Vec<String>,
     timeout: Duration,
     request_body_bytes_max: u64,
     buffering: RequestBuffering,
@@ -95,6 +98,11 @@ impl ProxyRoute {
         }
         let tags = route.cache.as_ref().and_then(|cache| cache.tags.as_ref());
         own_fields.extend(tags.map(|name| name.to_ascii_lowercase()));
+        let auth = route.forward_auth.iter();
+        let copied: Vec<String> =
+            auth.flat_map(ForwardAuth::copied).map(|(_, name)| name.to_ascii_lowercase()).collect();
+        let mut request_headers = route.request_headers.clone();
+        request_headers.extend(copied.iter().map(|name| (name.clone(), Vec::new())));
         let runs_programs = upstream.backend.settings.protocol == BackendProtocol::FastCgi;
         let texts = site.names.iter().filter(|name| site.pattern(name).is_none());
         Self {
@@ -103,7 +111,8 @@ impl ProxyRoute {
             host: route.backend_host.clone(),
             names: texts.map(|name| asked_name(&name.value)).collect(),
             patterns: site.names.iter().filter_map(|name| site.pattern(name).cloned()).collect(),
-            request_headers: route.request_headers.clone(),
+            request_headers,
+            copied,
             timeout: route.timeout,
             request_body_bytes_max: route.request_body,
             buffering: route.request_buffering,

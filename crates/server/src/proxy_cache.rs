@@ -155,12 +155,18 @@ pub async fn respond(
             }
             route.count(CacheOutcome::Bypass, notes);
             let status = format!("fwd={why}");
-            let mut answer = answer.map_err(|error| refused(error, &status))?;
-            let Some(response) = answer.response_mut() else { return Ok(answer) };
-            if let Some(asked) = &asked
-                && invalidates(&method, response.status)
+            // Also where the server names what is to be sent in place of its answer.
+            let said = match (&answer, &request.handed) {
+                (Ok(Answer::Response(response)), _) => {
+                    Some((response.status, response.fields.lines()[1]))
+                }
+                (Err(_), Some(handed)) => Some((handed.status, &b""[..])),
+                _ => None,
+            };
+            if let (Some(asked), Some((status, own))) = (&asked, said)
+                && invalidates(&method, status)
             {
-                let keys = validating::invalid_keys(asked, response);
+                let keys = validating::invalid_keys(asked, own);
                 let device = match store {
                     Some(open) => device(files.disks(), open),
                     None => Arc::clone(&route.store.opening),
@@ -180,7 +186,10 @@ pub async fn respond(
                 }
                 let _ = at_once.await;
             }
-            add_status(response, &status);
+            let mut answer = answer.map_err(|error| refused(error, &status))?;
+            if let Some(response) = answer.response_mut() {
+                add_status(response, &status);
+            }
             Ok(answer)
         }
     }

@@ -19,10 +19,12 @@ mod concurrent_upload;
 mod connection_source;
 mod disconnect;
 mod file_facts;
+mod handed;
 mod parameters;
 mod program;
 mod source;
 mod stream_source;
+mod vouched;
 
 pub use client::Client;
 pub(crate) use concurrent_upload::PieceSource;
@@ -30,10 +32,12 @@ pub use concurrent_upload::{ConcurrentUpload, Rest, UploadEnd};
 pub use connection_source::ConnectionSource;
 pub(crate) use disconnect::{ClientWatch, Disconnected, disconnect};
 pub use file_facts::{FileFacts, There, Wanted};
+pub use handed::{Handed, HandedTo};
 pub use parameters::as_read_otherwise;
 pub use program::Program;
 use source::Source;
 pub use stream_source::StreamSource;
+pub use vouched::{Vouched, VouchedFields};
 
 /// A request's head, in the bytes that were received.
 pub type Head = kettle_http::RequestHead<Received>;
@@ -48,6 +52,10 @@ pub struct Request<'c> {
     pub client: Client,
     /// The user that it is, if its route has asked for a name and a password.
     pub user: Option<Arc<str>>,
+    /// What a service has said of it, if its route asks one.
+    pub vouched: Option<Box<Vouched>>,
+    /// What its server names in place of an answer, until a route is asked for that.
+    pub handed: Option<Box<Handed>>,
     /// The program that was found for it, where its route has files and an application.
     pub program: Option<Box<Program>>,
     /// What is known of files that conditions ask about.
@@ -129,7 +137,16 @@ impl<'c> Request<'c> {
             total_bytes: 0,
             upload: None,
         };
-        Self { head, body, client, user: None, program: None, files: FileFacts::default() }
+        Self {
+            head,
+            body,
+            client,
+            user: None,
+            vouched: None,
+            handed: None,
+            program: None,
+            files: FileFacts::default(),
+        }
     }
 
     /// What the client presented when it connected.

@@ -7,6 +7,7 @@ mod alike;
 pub mod before;
 mod build;
 pub mod conditions;
+mod internal;
 mod listener;
 mod mistake;
 
@@ -27,6 +28,7 @@ use crate::files::file_route::{FileRoute, SiteRoutes};
 use crate::files::precompressed::CompressionRules;
 use crate::files::programs::AllPrograms;
 use crate::fixed::Fixed;
+use crate::forward_auth::ForwardAuth;
 use crate::guard::Guard;
 use crate::proxy::ProxyRoute;
 use crate::proxy_cache::CachedRoute;
@@ -43,6 +45,7 @@ pub use alike::{AlikeSites, client_auth_groups, first_alike};
 use before::AllBefore;
 use build::build_routes;
 use conditions::{Folders, When};
+use internal::InternalRoutes;
 use listener::HttpsSites;
 pub use listener::KnownNames;
 
@@ -83,6 +86,8 @@ pub struct Site {
     before: AllBefore,
     /// The folders below which conditions look for files, by their numbers.
     folders: Vec<Arc<FileRoute>>,
+    /// What its servers may hand over.
+    internal: Option<Box<InternalRoutes>>,
     /// In the order of the file.
     routes: Vec<Route>,
     /// They by their places: there may be ten thousand.
@@ -125,6 +130,8 @@ pub struct Route {
 pub struct Rules {
     /// Which clients may ask.
     pub guard: Option<Guard>,
+    /// The service that is asked whether a request may go on, behind that.
+    pub forward_auth: Option<Box<ForwardAuth>>,
     /// Where clients are sent, and what is looked for, in place of what they ask for.
     pub paths: Option<Paths>,
     /// True if no client may ask for it.
@@ -224,6 +231,7 @@ impl Router {
                 words,
                 before,
                 folders: folders.open,
+                internal: InternalRoutes::of(site),
                 index: all.index,
                 routes,
                 certificates: certificates.get(number).copied().flatten().unwrap_or(number),
@@ -433,12 +441,6 @@ impl Site {
             route.is_some_and(|route| route.when.holds(path, asked, &self.words))
         };
         self.routes.get(self.index.find(path, holds)?)
-    }
-
-    /// A folder below which conditions look for files.
-    #[must_use]
-    pub fn folder(&self, number: usize) -> Option<&Arc<FileRoute>> {
-        self.folders.get(number)
     }
 
     /// What is sent in place of an error of a route, or of what none answers.

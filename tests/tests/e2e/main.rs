@@ -19,5 +19,6 @@ mod proxy;
 mod reload;
 mod routes;
 mod serve;
+mod sign_on;
 mod tunnel;
 mod wire;

@@ -11,6 +11,7 @@ mod early;
 mod examples;
 mod failure;
 pub mod guarded;
+mod handed;
 mod kernel;
 mod leaves;
 mod lenient;

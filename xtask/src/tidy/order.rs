@@ -53,7 +53,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["respond", "setup"],
     &["open_tunnels", "route", "tunnel_routes"],
     &["relay"],
-    &["proxy_cache"],
+    &["forward_auth", "proxy_cache"],
     &["files", "proxy"],
     &["fixed", "guard", "redirect"],
     &["error_page", "words"],

@@ -6,7 +6,7 @@ use super::names::{Names, find_repeated};
 use crate::diagnostic::Help;
 use crate::located::Located;
 use crate::model::{
-    Backend, BackendServer, BackendTls, CheckKind, Config, Listener, ListenerKind, Reach,
+    Backend, BackendServer, BackendTls, CheckKind, Config, Listener, ListenerKind, Reach, Route,
     ServerAddress, Site, Truncation,
 };
 use crate::read::Reader;
@@ -45,7 +45,7 @@ pub(crate) fn check(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>)
 pub(crate) fn named_backends(config: &Config) -> impl Iterator<Item = &Located<String>> {
     let of_listeners = config.listeners.iter().flat_map(Listener::backends);
     let of_routes = config.sites.iter().flat_map(|site| &site.routes);
-    let of_routes = of_routes.filter_map(|route| route.backend.as_ref());
+    let of_routes = of_routes.flat_map(Route::backends);
     of_listeners.chain(config.sites.iter().flat_map(Site::backends)).chain(of_routes)
 }
 

@@ -53,9 +53,7 @@ fn check_vary(
     for name in &cache.vary {
         let lower = name.to_ascii_lowercase();
         let message = if is_own_request_header(&lower)
-            || OF_PROXIES.contains(&&*lower)
-            || lower.contains(|it: char| !it.is_ascii_alphanumeric() && it != '-')
-            || lower.starts_with("x-forwarded-")
+            || is_of_proxies(&lower)
             || of_clients.contains(&lower)
         {
             format!("no server sees the `{name}` of a client, so no response differs by it")
@@ -89,6 +87,13 @@ fn check_folders(caches: &[Cache], reader: &mut Reader<'_>) {
             above.entry(folder).or_insert(index);
         }
     }
+}
+
+/// True if no server gets a client's header of this name, in lower case.
+pub(super) fn is_of_proxies(name: &str) -> bool {
+    OF_PROXIES.contains(&name)
+        || name.contains(|it: char| !it.is_ascii_alphanumeric() && it != '-')
+        || name.starts_with("x-forwarded-")
 }
 
 /// What only a proxy can know of a client, or is part of what responses are kept by anyway.

@@ -7,7 +7,8 @@ use std::path::Path;
 use crate::diagnostic::Help;
 use crate::located::Located;
 use crate::model::{
-    Backend, BackendServer, Config, ListenAddress, Listener, ListenerKind, Reach, ServerAddress,
+    Backend, BackendServer, Config, ListenAddress, Listener, ListenerKind, Reach, Route,
+    ServerAddress,
 };
 use crate::read::Reader;
 
@@ -124,8 +125,12 @@ fn passed_on<'c>(listener: &Listener, reach: &Reach<'c>) -> HashSet<&'c str> {
         return HashSet::new();
     }
     let routes = reach.served(listener).into_iter().flat_map(|(_, site)| &site.routes);
-    let by_their_names = routes.filter(|route| route.backend_host.is_none());
-    by_their_names.filter_map(|route| Some(route.backend.as_ref()?.value.as_str())).collect()
+    let asked = |route: &'c Route| {
+        let own = route.backend.as_ref().filter(|_| route.backend_host.is_none());
+        let auth = route.forward_auth.as_ref().filter(|it| it.backend_host.is_none());
+        own.into_iter().chain(auth.map(|it| &it.backend))
+    };
+    routes.flat_map(asked).map(|name| name.value.as_str()).collect()
 }
 
 /// Only what reads requests can read who they are for.

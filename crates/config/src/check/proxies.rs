@@ -24,8 +24,8 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
         answers::check(&trail, route, reader);
     }
     let named = config.sites.iter().flat_map(|site| &site.routes);
-    let named = named.filter_map(|route| Some(route.backend.as_ref()?.value.as_str()));
-    let named: HashSet<&str> = named.collect();
+    let named: HashSet<&str> =
+        named.flat_map(Route::backends).map(|it| it.value.as_str()).collect();
     for (index, backend) in config.backends.iter().enumerate() {
         if named.contains(backend.name.value.as_str()) {
             check_backend(&format!("backend.{index}"), backend, reader);
@@ -108,12 +108,19 @@ fn check_headers(trail: &str, route: &Route, reader: &mut Reader<'_>) {
             let help = "write {scheme}, {host} or {uri}, or move it to a route without `cache`";
             reader.report_at(&place, message, Help::act(help));
         }
-        let lower = name.to_ascii_lowercase();
-        let help = match &*lower {
-            "host" => "write backend_host = \"…\"",
-            name if is_own_request_header(name) => "remove it",
-            _ => continue,
-        };
+        refuse_own(&format!("{trail}.request_headers.{name}"), name, reader);
+    }
+}
+
+/// Refuses a header for servers that is ours to say.
+pub(super) fn refuse_own(setting: &str, name: &str, reader: &mut Reader<'_>) {
+    let lower = name.to_ascii_lowercase();
+    let help = match &*lower {
+        "host" => "write backend_host = \"…\"",
+        name if is_own_request_header(name) => "remove it",
+        _ => return,
+    };
+    if let Some(place) = reader.place(setting) {
         let message = format!("`{name}` is written by kettle for each connection to a server");
         reader.report_at(&place, message, Help::act(help));
     }

@@ -11,6 +11,7 @@ use super::condition::Condition;
 use super::error_page::{ErrorPage, error_pages};
 use super::expires::{Expires, expires};
 use super::fastcgi::FastCgi;
+use super::forward_auth::ForwardAuth;
 use super::redirect::{Redirect, Rewrite};
 use super::respond::Respond;
 use crate::located::Located;
@@ -222,7 +223,9 @@ settings! {
         pub cors: Option<Cors> = optional(section(), "pages of the same origin only"),
         /// Takes only URLs that were signed, for as long as they say.
         pub signed_urls: Option<SignedUrls> = optional(section(), "no signature is needed"),
-        /// With `allow`, `deny`, `basic_auth` or `signed_urls`: says `Cache-Control: private` in responses of which nothing else says
+        /// Asks a service whether the request may go on.
+        pub forward_auth: Option<ForwardAuth> = optional(section(), "nobody is asked"),
+        /// With `allow`, `deny`, `basic_auth`, `signed_urls` or `forward_auth`: says `Cache-Control: private` in responses of which nothing else says
         /// whether they may be kept, and `no-store` in refusals. Without it a cache between kettle and its clients may hand out to
         /// others what one client was let in for.
         pub mark_private: bool = flag(true),
@@ -282,7 +285,8 @@ settings! {
         pub error_pages: BTreeMap<u16, ErrorPage> = error_pages("what the site says"),
         /// With `backend`: sends what `error_pages` says in place of a server's own responses of these statuses.
         pub intercept_errors: bool = flag(false),
-        /// Answers only where a rewrite, `error_pages`, `fallback` or an index file leads; clients that ask for it get 404.
+        /// Answers only where a rewrite, `error_pages`, `fallback` or an index file leads, or an answer of a backend's
+        /// ([`X-Accel-Redirect`](proxy.md#files-that-a-server-hands-over)); clients that ask for it get 404.
         pub internal: bool = flag(false),
         /// Adds `Expires`, and `Cache-Control` with the same meaning in place of a backend's, to responses with 200, 201, 204, 206,
         /// 301, 302, 303, 304, 307 and 308. `Cache-Control` among the `headers` is sent beside it.
@@ -385,12 +389,18 @@ impl Route {
         (self.place(), self.regex.as_ref().map(Expression::as_str))
     }
 
+    /// The backends that it asks.
+    pub fn backends(&self) -> impl Iterator<Item = &Located<String>> {
+        self.backend.iter().chain(self.forward_auth.iter().map(|it| &it.backend))
+    }
+
     /// True if it does not let everybody in.
     pub(crate) fn is_guarded(&self) -> bool {
         !self.allow.is_empty()
             || !self.deny.is_empty()
             || self.basic_auth.is_some()
             || self.signed_urls.is_some()
+            || self.forward_auth.is_some()
     }
 
     /// True if it asks clients for what the other asks them for.
@@ -399,6 +409,7 @@ impl Route {
             && self.deny == other.deny
             && self.basic_auth == other.basic_auth
             && self.signed_urls == other.signed_urls
+            && self.forward_auth == other.forward_auth
     }
 
     /// True if nobody gets anything there.

@@ -13,7 +13,9 @@ use crate::glob;
 
 pub(super) use name::{host_name, site_name};
 pub use prefix::written_prefix;
-pub(crate) use request::{ANSWER, ANY_TEXT, ARGUMENT_NAME, ASKED_HOST, COOKIE_NAME, GROUP_NAME};
+pub(crate) use request::{
+    ANSWER, ANY_TEXT, ARGUMENT_NAME, ASKED_HOST, COOKIE_NAME, COPIED_FIELD, GROUP_NAME,
+};
 
 /// What one kind of text must look like.
 pub(crate) struct TextRule {

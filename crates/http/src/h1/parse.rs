@@ -149,7 +149,17 @@ fn head_of<'b>(
     let raw_target = extent(line.target)?;
     let target = TargetParts::parse(line.method, line.target, bytes);
     let version = line.version;
-    Some(RequestHead { bytes, method, raw_target, target, version, authority, fields, query: None })
+    Some(RequestHead {
+        bytes,
+        method,
+        raw_target,
+        target,
+        version,
+        authority,
+        fields,
+        query: None,
+        handed: None,
+    })
 }
 
 /// RFC 9112 §2.2 asks servers to ignore at least one empty line before a request.

@@ -35,6 +35,9 @@ pub enum ParseResponse<'b> {
     },
 }
 
+/// The fields in which a server names what is to be sent in place of its answer: nginx's, and that of Apache and lighttpd.
+pub const HANDING_OVER: [&str; 2] = ["x-accel-redirect", "x-sendfile"];
+
 /// How the end of a response's body is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseFraming {
@@ -268,6 +271,12 @@ impl<B: AsRef<[u8]>> ResponseHead<B> {
     #[must_use]
     pub fn is_hop_by_hop(&self, name: &[u8]) -> bool {
         field::is_hop_by_hop(name, self.header_values("connection"))
+    }
+
+    /// True if something else is to be sent in its place, which it names.
+    #[must_use]
+    pub fn hands_over(&self) -> bool {
+        HANDING_OVER.iter().any(|name| self.header_values(name).next().is_some())
     }
 
     /// How many members `Connection` has; what [`is_hop_by_hop`](Self::is_hop_by_hop) costs grows with them.

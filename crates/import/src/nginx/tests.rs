@@ -22,6 +22,7 @@ mod plain;
 mod programs;
 mod reached;
 mod shown;
+mod sign_on;
 mod streams;
 
 fn from(text: &str) -> Result<Imported, Vec<Diagnostic>> {

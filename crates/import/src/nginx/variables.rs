@@ -113,6 +113,20 @@ pub(super) fn sole_port(scope: &Scope<'_>) -> Option<u16> {
     ports.all(|other| other == Some(first)).then_some(first)
 }
 
+/// The header of the service's answer, in lower case, that a text is; nothing where it is anything else.
+pub(super) fn said_by_service(scope: &Scope<'_>, text: &str) -> Option<String> {
+    let sole = |text: &str| match parts(text).as_slice() {
+        [Part::Variable(name)] => Some((*name).to_owned()),
+        _ => None,
+    };
+    let name = sole(text.trim())?;
+    let set = scope.all("auth_request_set");
+    let set = set.iter().rfind(|it| sole(it.word(0)).as_deref() == Some(name.as_str()))?;
+    let said = sole(set.word(1))?;
+    let header = said.strip_prefix("upstream_http_").filter(|it| !it.is_empty())?;
+    Some(header.replace('_', "-").to_ascii_lowercase())
+}
+
 /// The word for a variable.
 fn word(name: &str) -> Option<String> {
     let fixed = WORDS.iter().find(|(variable, _)| *variable == name).map(|(_, word)| *word);

@@ -19,6 +19,7 @@ mod referer;
 mod route;
 mod servers;
 mod settings;
+mod sign_on;
 mod site;
 mod stream;
 mod target;
@@ -44,6 +45,7 @@ use guard::networks_of;
 use log::Logs;
 use proxies::{OTHER_CLIENTS, Proxies};
 use route::{Route, spoken};
+use sign_on::SignOns;
 use site::ServerBlock;
 
 /// Writes it.
@@ -69,6 +71,7 @@ pub(super) fn write(
         schemes: Vec::new(),
         has_pages: true,
         before: Vec::new(),
+        sign_ons: SignOns::new(),
         depth: 0,
         takes_any_header: false,
         named_answers: BTreeMap::new(),
@@ -105,6 +108,8 @@ struct Writer<'s> {
     /// Of the site at hand: the expressions for paths that are asked before its routes, and whether each only tells clients another
     /// name.
     before: Vec<(Expression, bool)>,
+    /// Of the site at hand: the services that are asked who may come in.
+    sign_ons: SignOns,
     /// How many locations without a path led to each other.
     depth: usize,
     /// Whether some listener takes PROXY headers from networks that not all of its servers trust.

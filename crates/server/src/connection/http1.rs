@@ -433,6 +433,9 @@ impl Connection {
         if let Some(reason) = notes.and_then(|notes| notes.refusal) {
             metrics.request_refused(reason);
         }
+        if let Some(time) = notes.and_then(|notes| notes.auth_time) {
+            metrics.auth_asked(time);
+        }
         if !self.worker.log.is_on(destination) {
             return;
         }

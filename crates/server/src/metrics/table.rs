@@ -91,6 +91,8 @@ counters! {
         "responses_not_preferred", "Responses that did not take their preferred path by reason" by "reason";
     requests_refused: Labelled<1, REASONS> =
         "requests_refused", "Requests that a route did not let pass by reason" by "reason";
+    auth_durations: Durations =
+        "auth_duration_seconds", "Time in which a service said whether a request may go on or did not";
     request_durations: Durations =
         "request_duration_seconds", "Time from a complete request head to the last byte given to the kernel";
     switched: Count = "switches", "Connections whose sending side moved into the kernel";

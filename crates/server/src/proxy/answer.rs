@@ -16,7 +16,7 @@ use crate::access_log::Destination;
 use crate::backend::Attempts;
 use crate::error_page::HttpError;
 use crate::http2::websocket_accept;
-use crate::request::{Disconnected, Head, Request, Rest};
+use crate::request::{Disconnected, Handed, Head, Request, Rest};
 use crate::response::{Answer, Body, LogNotes, Nothing, Response, Upgraded};
 use crate::spool::{SpoolError, Spooled};
 use crate::upstream::{
@@ -155,7 +155,9 @@ async fn ask(
     let mut upstream = Arc::clone(&route.upstream);
     let mut attempts = upstream.backend.attempts(outgoing.client);
     let asks_upgrade = route.is_asked_to_upgrade(request);
-    let is_bound = request.head.header_values("authorization").any(binds_connection);
+    let vouched = route.vouched(request).filter(|(name, _)| *name == AUTHORIZATION);
+    let said = request.head.header_values(AUTHORIZATION);
+    let is_bound = said.chain(vouched.map(|(_, value)| value)).any(binds_connection);
     let mut reuse = if is_bound { Reuse::Nothing } else { outgoing.reuse() };
     loop {
         let begun = begin(&mut upstream, pool, &mut attempts, reuse, request, trace).await;
@@ -171,6 +173,16 @@ async fn ask(
             Err(error) => return Err(error),
         };
         in_flight.note(&head, trace);
+        // One that was asked to change its protocol may believe that it did.
+        let may_keep = !asks_upgrade && !is_bound && !outgoing.is_doubtful;
+        let is_whole = matches!(sent, Sent::Whole);
+        if let Some(handed) = Handed::of(&head) {
+            if let Ok(answered) = in_flight.answer(head, outgoing.is_head(), may_keep && is_whole) {
+                answered.body.read_past();
+            }
+            request.handed = Some(Box::new(handed));
+            return Err(UpstreamError::InternalRedirect.into());
+        }
         if head.status() == 101 {
             let upgraded = upgraded(route, in_flight, &head, request, asks_upgrade);
             return Ok(upgraded.ok_or(UpstreamError::UnaskedUpgrade)?);
@@ -179,9 +191,6 @@ async fn ask(
         if request.head.is_extended_connect() && (200..=299).contains(&head.status()) {
             return Err(UpstreamError::NotUpgraded.into());
         }
-        // One that was asked to change its protocol may believe that it did.
-        let may_keep = !asks_upgrade && !is_bound && !outgoing.is_doubtful;
-        let is_whole = matches!(sent, Sent::Whole);
         let framing = stored.as_ref().map(|it| BodyFraming::Length(it.bytes()));
         let coding = in_flight.body_coding(framing.unwrap_or(request.body.framing()));
         let answered = in_flight.answer(head, outgoing.is_head(), may_keep && is_whole);
@@ -324,6 +333,8 @@ fn takes_trailers(head: &Head) -> bool {
         HttpVersion::Http10 => false,
     }
 }
+
+const AUTHORIZATION: &str = "authorization";
 
 /// What servers are asked with.
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";

@@ -1,6 +1,7 @@
 //! What a client gets of a server's response: its status, the fields that are meant for it, and the body as it comes.
 
 use kettle_http::date;
+use kettle_http::field::is_accel;
 use kettle_http::h1::response::ResponseHead;
 use kettle_http::h1::write::{write_field, write_status_line};
 use kettle_http::trailers::TrailerFilter;
@@ -80,7 +81,7 @@ impl ProxyRoute {
             name.extend_from_slice(sent);
             name.make_ascii_lowercase();
             let is_own = OURS.contains(&&*name)
-                || name.starts_with(FOR_NGINX)
+                || is_accel(&name)
                 || (name == b"date" && !is_date(head, value))
                 || self.has_own(&name, head.status());
             if is_own || head.is_hop_by_hop(&name) {
@@ -169,5 +170,3 @@ const NAME_BYTES_USUAL: usize = 32;
 
 /// What we say of each response ourselves.
 const OURS: [&[u8]; 2] = [b"content-length", b"server"];
-/// What servers tell a program in front of them, and nobody else.
-const FOR_NGINX: &[u8] = b"x-accel-";

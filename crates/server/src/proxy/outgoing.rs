@@ -64,6 +64,7 @@ impl ProxyRoute {
             }
         }
         self.add_own(&mut outgoing, &words);
+        self.vouched(request).for_each(|(name, value)| outgoing.field(name, value));
         self.add_forwarded(&mut outgoing, client, asked.as_deref());
         let is_named =
             head.header(REQUEST_ID).is_some() && !head.is_hop_by_hop(REQUEST_ID.as_bytes());
@@ -147,6 +148,16 @@ impl ProxyRoute {
         names.any(|(own, _)| are_one_to_gateways(own.as_bytes(), name))
     }
 
+    /// What a service has said of the client, as far as this route is to tell it.
+    pub(super) fn vouched<'r>(
+        &'r self,
+        request: &'r Request<'_>,
+    ) -> impl Iterator<Item = (&'r str, &'r [u8])> {
+        let fields = request.vouched.iter().flat_map(|vouched| vouched.fields.iter());
+        let told = fields.filter(|(name, _)| self.copied.contains(name));
+        told.map(|(name, value)| (name.as_str(), value.as_slice()))
+    }
+
     /// Adds the operator's fields.
     pub(super) fn add_own(&self, outgoing: &mut OutgoingRequest, words: &Words<'_>) {
         for (name, values) in &self.request_headers {
@@ -158,7 +169,12 @@ impl ProxyRoute {
 
     /// Names the client and the proxies in between, by both sets of fields in use (RFC 7239, and what came before it), unless the
     /// operator says it.
-    fn add_forwarded(&self, outgoing: &mut OutgoingRequest, client: &Client, host: Option<&str>) {
+    pub(super) fn add_forwarded(
+        &self,
+        outgoing: &mut OutgoingRequest,
+        client: &Client,
+        host: Option<&str>,
+    ) {
         let (scheme, address) = (client.scheme.as_str(), text_of(client.host()));
         let is_ours = |name: &str| !self.is_own(name.as_bytes());
         if let Some(host) = host.filter(|_| is_ours("x-forwarded-host")) {

@@ -174,6 +174,7 @@ impl ProxyRoute {
         if !is_named && !self.is_own(REQUEST_ID.as_bytes()) {
             told.say_field(REQUEST_ID.as_bytes(), client.request_id.to_string().as_bytes());
         }
+        self.vouched(request).for_each(|(name, value)| told.say_field(name.as_bytes(), value));
         self.say_own(&mut told, &words, path);
         if !is_stored {
             outgoing.announce_body(request.body.framing());

@@ -108,6 +108,9 @@ impl Fetching {
         let Some(response) = self.ask(&leader, &mut trace).await else { return };
         let answered = SystemTime::now();
         self.place = None;
+        if let Err(UpstreamError::InternalRedirect) = response {
+            return self.leave_to_each(leader).await;
+        }
         let mut response = match response {
             Ok(response) if !(self.may_be_stale && is_failure(response.head.status())) => response,
             // Who has joined comes behind its time, and gets the backend's own answer rather than our page.
@@ -190,6 +193,14 @@ impl Fetching {
         let response = (!is_others).then(|| (Box::new(response), trace));
         // Where nobody waits, nobody reads it.
         let _ = leader.send(Fetched::Alone(response));
+    }
+
+    /// Has each who asks ask for itself, where the server names something to be sent in place of its answer: that depends on who asks.
+    async fn leave_to_each(&self, leader: oneshot::Sender<Fetched>) {
+        self.pass(NOT_KEPT_TIME, NOT_KEPT);
+        self.displace(200).await;
+        self.arriving.tell(FetchState::Alone);
+        let _ = leader.send(Fetched::Alone(None));
     }
 
     fn fail(&self, status: u16, leader: oneshot::Sender<Fetched>, trace: Box<Trace>) {

@@ -17,7 +17,6 @@ use super::fetching::Fetching;
 use super::stored_response::ObjectVersion;
 use super::{CALL_BYTES, CachedRoute, TAGS_MAX, lines, stored_response};
 use crate::disk::{Device, Disks};
-use crate::response::Response;
 use crate::stores::OpenStore;
 use crate::upstream::SharedRequest;
 
@@ -121,9 +120,8 @@ impl CachedRoute {
     }
 }
 
-/// What a write leaves nothing of: its own URL, and those that its response names, by either scheme.
-pub(super) fn invalid_keys(asked: &CacheRequest, response: &Response) -> Arc<[Name]> {
-    let [_, own] = response.fields.lines();
+/// What a write leaves nothing of: its own URL, and those that its response names in these lines, by either scheme.
+pub(super) fn invalid_keys(asked: &CacheRequest, own: &[u8]) -> Arc<[Name]> {
     let target = &asked.target;
     let also = also_invalid(&lines::fields(own), target.origin(), target.reference());
     let keys = std::iter::once(asked.key()).chain(also.iter().map(String::as_str));

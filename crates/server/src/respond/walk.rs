@@ -1,6 +1,7 @@
 //! From place to place: a request that needs more than a look at what is remembered. A rewrite may lead it to another route, whose
 //! guard is asked then.
 
+mod handed;
 mod in_place;
 mod start;
 
@@ -16,13 +17,15 @@ use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage, HttpError};
 use crate::files::handler::{FileAnswer, allow};
 use crate::fixed::Fixed;
+use crate::forward_auth::{self, Stopped};
 use crate::guard::{CacheControl, Refusal};
 use crate::proxy::{self, BodyStore, ProxyRoute};
 use crate::proxy_cache::{self, Begun};
-use crate::request::{Request, as_read_otherwise};
-use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Nothing};
+use crate::request::{Handed, Request, as_read_otherwise};
+use crate::response::{Answer, CACHE_CONTROL, ConfiguredFields, Held, LogNotes, Nothing, Response};
 use crate::route::{Handler, Route, Site};
 use crate::words::Asked;
+use handed::HandedOver;
 use in_place::{in_place_of, intercepted};
 pub(super) use start::Start;
 use start::{knowing, take_query};
@@ -31,6 +34,8 @@ use start::{knowing, take_query};
 pub(super) enum Failure {
     /// The rules of its route refuse it.
     Refused(Refusal),
+    /// A service does, by this answer.
+    Denied(Box<Response>),
     /// Anything else.
     Error(HttpError),
 }
@@ -40,6 +45,8 @@ pub(super) enum Step {
     Answer(Answer),
     /// What is looked for belongs to another route.
     Elsewhere(String),
+    /// A server names what is to be sent.
+    Handed(Box<Handed>),
 }
 
 impl From<Refusal> for Failure {
@@ -99,7 +106,7 @@ pub(super) async fn respond_slowly<'s>(
     if !request.head.target().is_ok_and(|target| target.form != Form::Asterisk) {
         route = None;
     }
-    let mut is_first = true;
+    let (mut is_first, mut over) = (true, HandedOver::default());
     // Whoever was not let in on the way sees nothing of where it led.
     let mut control = None;
     for _ in 0..STEPS_MAX {
@@ -118,6 +125,13 @@ pub(super) async fn respond_slowly<'s>(
                 }
                 (path, is_first) = (Some(next), false);
             }
+            Ok(Step::Handed(next)) => {
+                is_first = false;
+                match over.go_on(*next, (&responder.files, site), request, &mut notes).await {
+                    Ok((found, owner)) => (path, route) = (Some(found), owner),
+                    Err(error) => outcome = Some(Err(error.into())),
+                }
+            }
             step => outcome = Some(step),
         }
     }
@@ -127,16 +141,11 @@ pub(super) async fn respond_slowly<'s>(
     }
     let outcome = match outcome {
         Some(Ok(Step::Answer(answer))) => intercepted(site, route, answer),
-        Some(Ok(Step::Elsewhere(_))) | None => {
+        Some(Ok(Step::Elsewhere(_) | Step::Handed(_))) | None => {
             notes.refusal = Some("rewrite_loop");
             Err(500.into())
         }
-        Some(Err(Failure::Error(error))) => Err(error),
-        Some(Err(Failure::Refused(refusal))) => {
-            notes.refusal = Some(refusal.reason);
-            control = control.max(cache_control(route, true));
-            Err(refusal.error)
-        }
+        Some(Err(failure)) => failed(failure, route, &mut control, &mut notes),
     };
     let (mut answer, said_by) = match outcome {
         Ok(answer) => (answer, route),
@@ -148,8 +157,11 @@ pub(super) async fn respond_slowly<'s>(
     if !same(said_by, route) {
         control = control.max(cache_control(said_by, false));
     }
+    over.end(request, &mut answer);
     let guard = route.and_then(Route::guard);
     if let Some(response) = answer.response_mut() {
+        let vouched = request.vouched.take();
+        vouched.inspect(|vouched| add_cookies(&vouched.cookies, response));
         control.inspect(|control| control.say(response));
         // What takes the place of an error is an answer of the route that failed, unless its own says who may read it.
         let own = said_by.and_then(Route::guard).filter(|guard| guard.has_cors());
@@ -159,10 +171,42 @@ pub(super) async fn respond_slowly<'s>(
     Outcome { answer, route, said_by, control }
 }
 
+/// The answer or the error that a failure leads to.
+fn failed(
+    failure: Failure,
+    route: Option<&Route>,
+    control: &mut Option<CacheControl>,
+    notes: &mut LogNotes,
+) -> Result<Answer, HttpError> {
+    let (reason, outcome) = match failure {
+        Failure::Error(error) => return Err(error),
+        Failure::Denied(response) => (forward_auth::WORD, Ok((*response).into())),
+        Failure::Refused(refusal) => (refusal.reason, Err(refusal.error)),
+    };
+    notes.refusal = Some(reason);
+    *control = (*control).max(cache_control(route, true));
+    outcome
+}
+
+/// Adds cookies of a service's. What has one is for one client, whatever is said of the rest.
+fn add_cookies(cookies: &[Vec<u8>], response: &mut Response) {
+    if cookies.is_empty() {
+        return;
+    }
+    cookies.iter().for_each(|cookie| response.fields.add("set-cookie", cookie));
+    let is_said = |value: &[u8]| [&b"private"[..], b"no-store"].contains(&value);
+    if !response.fields.values(CACHE_CONTROL).any(is_said) {
+        response.fields.add(CACHE_CONTROL, b"private");
+    }
+}
+
 /// Gives an answer what the log is told of it, and what is let go of with it.
 fn hold(answer: &mut Answer, is_guarded: bool, notes: LogNotes, held: Held) {
-    let is_noted =
-        is_guarded || notes.upstream.is_some() || notes.cache.is_some() || notes.refusal.is_some();
+    let is_noted = is_guarded
+        || notes.auth_time.is_some()
+        || notes.upstream.is_some()
+        || notes.cache.is_some()
+        || notes.refusal.is_some();
     let notes = is_noted.then(|| Box::new(notes));
     match answer {
         Answer::Response(response) => (response.notes, response.held) = (notes, held),
@@ -177,7 +221,9 @@ fn hold(answer: &mut Answer, is_guarded: bool, notes: LogNotes, held: Held) {
 
 /// What a route tells caches of its responses, or of what it refuses.
 fn cache_control(route: Option<&Route>, is_refused: bool) -> Option<CacheControl> {
-    route.and_then(Route::guard).and_then(|guard| guard.cache_control(is_refused))
+    let rules = route?.rules.as_ref()?;
+    let own = rules.guard.as_ref().and_then(|guard| guard.cache_control(is_refused));
+    own.max(rules.forward_auth.as_ref().and_then(|auth| auth.cache_control(is_refused)))
 }
 
 fn same(one: Option<&Route>, other: Option<&Route>) -> bool {
@@ -233,6 +279,20 @@ impl Place<'_> {
             let admitted = guard.admit(guards, configured, self.path, request, held, notes).await;
             if let Some(answer) = admitted? {
                 return Ok(Step::Answer(answer.into()));
+            }
+        }
+        if let Some(auth) = rules.and_then(|rules| rules.forward_auth.as_ref()) {
+            match auth.ask(&responder.pool, configured, request, notes).await {
+                Ok(()) => {}
+                Err(Stopped::Gone) => {
+                    return Ok(Step::Answer(Answer::Nothing(Nothing::client_gone())));
+                }
+                // The operator's own page comes first, as for any other refusal.
+                Err(Stopped::Denied(it)) if site.error_page(self.route, it.status).is_some() => {
+                    return Err(forward_auth::refusal_of(&it).into());
+                }
+                Err(Stopped::Denied(it)) => return Err(Failure::Denied(Box::new(it))),
+                Err(Stopped::Refused(refusal)) => return Err(refusal.into()),
             }
         }
         // As any other request it was counted.
@@ -306,7 +366,18 @@ impl Place<'_> {
         }
         // Of a route without rules, `respond` has asked for a ready response already.
         let begun = Looked { is_done: self.is_first && route.rules.is_none(), begun };
-        by_handler(responder, route, path, request, begun, (held, notes)).await
+        let step = by_handler(responder, route, path, request, begun, (held, notes)).await;
+        match (step, request.handed.take()) {
+            (Err(Failure::Error(_)), Some(handed)) if site.takes_over() => {
+                // An error has its page, as in nginx.
+                let has_page = site.error_page(Some(route), handed.status).is_some();
+                match route.intercepts_errors && handed.status >= 300 && has_page {
+                    true => Err(handed.status.into()),
+                    false => Ok(Step::Handed(handed)),
+                }
+            }
+            (step, _) => step,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the log is told of an answer besides what the client sees. It decides nothing: a server that lost it would behave the same.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::access_log::Destination;
 use crate::upstream::Trace;
@@ -12,6 +13,8 @@ pub struct LogNotes {
     pub user: Option<Arc<str>>,
     /// The reason why the route did not let the request pass.
     pub refusal: Option<&'static str>,
+    /// The time in which a service said whether the request may go on, or did not.
+    pub auth_time: Option<Duration>,
     /// The outcome of looking into a store.
     pub cache: Option<&'static str>,
     /// The outcome of asking a backend.

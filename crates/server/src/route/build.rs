@@ -11,6 +11,7 @@ use super::{Handler, Route, Rules, own_log};
 use crate::files::file_route::{FileRoute, SiteRoutes};
 use crate::files::precompressed::CompressionRules;
 use crate::fixed::Fixed;
+use crate::forward_auth::ForwardAuth;
 use crate::guard::{Guard, UsersMistake};
 use crate::proxy::ProxyRoute;
 use crate::proxy_cache::CachedRoute;
@@ -64,7 +65,9 @@ pub(super) fn build_routes(
                 }
             },
         };
-        match Rules::load(route, same.and_then(|it| it.rules.as_deref())) {
+        let same_rules = same.and_then(|it| it.rules.as_deref());
+        let auth = ForwardAuth::of(site, route, upstreams, words).map(Box::new);
+        match Rules::load(route, auth, same_rules) {
             Ok(rules) => {
                 let log = own_log(config, route.access_log.as_ref());
                 let own = (&*route.when, route.regex.as_ref(), Some(route));
@@ -104,12 +107,14 @@ impl Rules {
     /// `same` are those of the same route as they are in force, if any.
     fn load(
         route: &kettle_config::Route,
+        forward_auth: Option<Box<ForwardAuth>>,
         same: Option<&Self>,
     ) -> Result<Option<Box<Self>>, UsersMistake> {
         let same = same.and_then(|same| same.guard.as_ref());
         let (guard, paths) = (Guard::load(route, same)?, Paths::of(route));
-        let rules = Self { guard, paths, is_internal: route.internal };
-        let has_any = rules.guard.is_some() || rules.paths.is_some() || rules.is_internal;
+        let rules = Self { guard, forward_auth, paths, is_internal: route.internal };
+        let guards = rules.guard.is_some() || rules.forward_auth.is_some();
+        let has_any = guards || rules.paths.is_some() || rules.is_internal;
         Ok(has_any.then(|| Box::new(rules)))
     }
 }

@@ -7,6 +7,7 @@ use kettle_config::{
 };
 use kettle_http::forwarded;
 
+use super::Site;
 use super::mistake::root_diagnostic;
 use crate::files::file_route::{FileRoute, SiteRoutes};
 use crate::redirect::tries::path_below;
@@ -196,6 +197,14 @@ fn fits(condition: &Condition, text: &[u8]) -> bool {
         (Some(wanted), _) => wanted.as_bytes() == text,
         (None, Some(regex)) => regex.fits(text),
         (None, None) => !text.is_empty(),
+    }
+}
+
+impl Site {
+    /// A folder below which conditions look for files.
+    #[must_use]
+    pub fn folder(&self, number: usize) -> Option<&Arc<FileRoute>> {
+        self.folders.get(number)
     }
 }
 

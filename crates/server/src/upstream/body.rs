@@ -12,6 +12,7 @@ use kettle_http::h1::framing::{BodyFraming, BodyReader};
 use kettle_http::h1::response::{ResponseError, ResponseFraming, ResponseHead, response_framing};
 use kettle_http::trailers::TrailerFilter;
 use kettle_kernel::bug;
+use tokio::task::spawn_local;
 use tokio::time::timeout;
 
 use super::in_flight::InFlight;
@@ -245,6 +246,17 @@ impl UpstreamBody {
         }
     }
 
+    /// Reads past what is left, as long as that is short and comes soon, so that its connection can be kept.
+    pub(crate) fn read_past(mut self) {
+        if self.is_over() {
+            return;
+        }
+        spawn_local(async move {
+            let rest = poll_fn(|context| self.poll_whole(context, UNWANTED_BYTES_MAX));
+            let _ = timeout(UNWANTED_TIME_MAX, rest).await;
+        });
+    }
+
     /// Takes in what comes first, if anything does before the end. What is taken afterwards begins with it.
     ///
     /// # Errors
@@ -430,6 +442,10 @@ impl Rest {
         }
     }
 }
+
+/// What is read past of a body that nobody wants, and for how long.
+const UNWANTED_BYTES_MAX: u64 = 64 * 1_024;
+const UNWANTED_TIME_MAX: Duration = Duration::from_secs(1);
 
 fn ended_early() -> UpstreamError {
     io::Error::from(io::ErrorKind::UnexpectedEof).into()

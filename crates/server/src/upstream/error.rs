@@ -37,7 +37,8 @@ pub enum UpstreamError {
     TooManyInterim,
     /// The response names more fields as meant for us alone than anybody needs.
     TooManyOptions,
-    /// The response asks nginx for another one in its place (`X-Accel-Redirect`): it is not meant for the client.
+    /// The response names another one in its place (`X-Accel-Redirect`, `X-Sendfile`), which nothing here takes: it is not meant for
+    /// the client.
     InternalRedirect,
     /// A bug of ours.
     Bug(Bug),
@@ -110,7 +111,7 @@ impl fmt::Display for UpstreamError {
                 formatter.write_str("the server's `Connection` has more members than may be")
             }
             Self::InternalRedirect => {
-                formatter.write_str("the server sent X-Accel-Redirect, which is not followed")
+                formatter.write_str("the server named something in place of its answer, and it is no file of an `internal` route")
             }
             Self::Bug(bug) => write!(formatter, "{bug}"),
         }

@@ -78,6 +78,7 @@ async fn ask(
             101 => return Err(UpstreamError::UnaskedUpgrade),
             100 => {}
             102..=199 => on_interim(&head),
+            _ if head.hands_over() => return Err(UpstreamError::InternalRedirect),
             _ => return Ok(head),
         }
     }

@@ -217,10 +217,7 @@ impl InFlight {
         if head.connection_options() > CONNECTION_OPTIONS_MAX {
             return Err(UpstreamError::TooManyOptions);
         }
-        match head.header_values("x-accel-redirect").next() {
-            Some(_) => Err(UpstreamError::InternalRedirect),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// What came behind the last head.

@@ -28,6 +28,7 @@ const BOTH: &[&str] = &[
     "rate_limit",
     "cors",
     "signed_urls",
+    "forward_auth",
     "mark_private",
     "limit_rate",
     "limit_rate_after",

@@ -6,6 +6,11 @@ pub(crate) static ASKED_HOST: TextRule =
     TextRule { what: "a host name", example: "example.org", read: asked_host };
 pub(crate) static COOKIE_NAME: TextRule =
     TextRule { what: "the name of a cookie", example: "session", read: token };
+pub(crate) static COPIED_FIELD: TextRule = TextRule {
+    what: "a header name, or two with `>` between them",
+    example: "remote-user",
+    read: copied_field,
+};
 pub(crate) static ARGUMENT_NAME: TextRule =
     TextRule { what: "the name of a query argument", example: "page", read: argument_name };
 pub(crate) static ANY_TEXT: TextRule =
@@ -24,6 +29,13 @@ fn asked_host(text: &str) -> Result<String, Wrong> {
         )),
         false => site_name(text),
     }
+}
+
+/// A header of an answer, and the one of a request that it becomes.
+fn copied_field(text: &str) -> Result<String, Wrong> {
+    let (from, to) = text.split_once('>').unwrap_or((text, text));
+    let (from, to) = (token(from.trim())?, token(to.trim())?);
+    Ok(if from == to { from } else { format!("{from}>{to}") })
 }
 
 fn answer(text: &str) -> Result<String, Wrong> {

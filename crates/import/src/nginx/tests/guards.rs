@@ -238,7 +238,7 @@ fn nothing_that_is_passed_on_becomes_looser() {
         ("location /nothing/ { proxy_pass http://a; }", "/open/* /nothing/*> / =/nothing->301"),
         ("location /b/ { deny 1.2.3.4; proxy_pass http://a; }", "/open/* /b/*>? / =/b->301"),
         ("location /b/ { deny all; proxy_pass http://a; }", "/open/* /b/*:403 / =/b->301"),
-        ("location /b/ { internal; proxy_pass http://a; }", "/open/* @/b/*> / =/b->301"),
+        ("location /b/ { internal; proxy_pass http://a; }", "/open/* @/b/*> / @=/b->301"),
         ("location /b/ { proxy_pass http://$a; }", "/open/* /b/*! / =/b->301"),
         ("location /b/ { set $a http://a; proxy_pass $a; }", "/open/* /b/*> / =/b->301"),
         ("location /b/ { set $a http://a; proxy_pass $a/fixed; }", "/open/* /b/*=>> / =/b->301"),

@@ -71,7 +71,7 @@ fn no_default_answers_for_names_that_cannot_be_written() {
         ),
         (
             ["default_server;", "; server_name *.example; auth_request /x;"],
-            "_+* *.example!**.example!",
+            "_+* *.example?**.example?",
         ),
         (
             [
@@ -113,7 +113,9 @@ fn names(config: &Config) -> String {
         let route = site.routes.first().unwrap();
         let is_closed =
             route.backend.is_none() && route.redirects.is_empty() || !site.before.is_empty();
-        let sign = match (is_closed, route.allow.is_empty() && route.deny.is_empty()) {
+        let is_guarded =
+            !route.allow.is_empty() || !route.deny.is_empty() || route.forward_auth.is_some();
+        let sign = match (is_closed, !is_guarded) {
             (true, _) => "!",
             (false, true) => "+",
             (false, false) => "?",

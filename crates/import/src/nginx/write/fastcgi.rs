@@ -7,6 +7,7 @@ use kettle_config::{Origin, quoted};
 
 use super::Writer;
 use super::files::{Root, root_of};
+use super::pass::ignored;
 use super::place::Spot;
 use super::route::{Answer, Route, Setting, spoken};
 use super::settings::{table, values};
@@ -40,6 +41,9 @@ impl Writer<'_> {
         let origin = &directive.origin;
         if directive.word(0).contains('$') {
             return Err(Shut { directive, why: VARIABLES });
+        }
+        if let Some(shut) = ignored(scope) {
+            return Err(shut);
         }
         let params = scope.all("fastcgi_param");
         let root = root_of(spot, scope)?;

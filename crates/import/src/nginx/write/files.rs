@@ -84,7 +84,7 @@ impl Writer<'_> {
                 "fastcgi_pass" => self.fastcgi(scope, pass, route.clone(), spot)?,
                 _ => self.pass(scope, pass, route.clone(), spot)?,
             };
-            route.settings = passed.settings;
+            (route.settings, route.access) = (passed.settings, passed.access);
             backend = Some(passed.answer);
         }
         let settings = self.file_settings(scope, spot, &root, tries.as_ref());

@@ -26,6 +26,7 @@ impl Writer<'_> {
         if !(is_open && satisfies_any(scope)) {
             settings.extend(password);
         }
+        settings.extend(self.forward_auth(scope)?);
         // nginx tells caches nothing of guards.
         let unmarked = settings.first().map(|(_, _, origin)| origin.clone());
         settings.extend(unmarked.map(|origin| ("mark_private", "false".to_owned(), origin)));

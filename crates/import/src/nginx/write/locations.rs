@@ -37,6 +37,7 @@ impl Writer<'_> {
             Some((Expression::new(rule.regex.as_deref().unwrap_or("^")).ok()?, renames))
         });
         self.before = asked.collect();
+        self.sign_ons = self.sign_ons(&spots);
         for (directive, other) in &spots.dead {
             let (message, other) = (format!("`{}` is left out", spoken(directive)), spoken(other));
             let help = format!("its requests come to `{other}`, which is not around it");
@@ -69,6 +70,15 @@ impl Writer<'_> {
     ) -> Vec<Route> {
         let own: Vec<&'t Directive> =
             spot.location.into_iter().flat_map(Directive::inner).collect();
+        let internal = own.iter().find(|it| it.name == "internal");
+        let internal = internal.map(|it| ("internal", "true".to_owned(), it.origin.clone()));
+        if let Some(internal) = internal.clone().filter(|_| self.is_service(spots, spot)) {
+            self.tell(spot.location.map_or(&[], Directive::inner));
+            let answer = Answer::Text("{ status = 404 }".to_owned());
+            let mut route = Route::new(&spot.key, answer, &internal.2);
+            route.settings.push(internal);
+            return vec![route];
+        }
         let mut found = Found { spots, spot, routes: Vec::new() };
         let followed = match spot.shut {
             Some(shut) => Err(shut),
@@ -76,8 +86,6 @@ impl Writer<'_> {
                 .into_iter()
                 .try_for_each(|start| self.follow(&own, start, &mut found)),
         };
-        let internal = own.iter().find(|it| it.name == "internal");
-        let internal = internal.map(|it| ("internal", "true".to_owned(), it.origin.clone()));
         let Err(shut) = followed else {
             self.tell(spot.location.map_or(&[], |location| location.inner()));
             for route in &mut found.routes {
@@ -271,5 +279,8 @@ fn slash_added(spots: &Spots<'_>, spot: &Spot<'_>) -> Option<Route> {
     let rule = Rule { regex: None, to, status, keeps_query: true, stays: false, origin };
     let rules = if answer == Answer::Rules { vec![rule] } else { Vec::new() };
     let is_passed = spot.is_asked() && !is_taken;
-    is_passed.then(|| Route { rules, ..Route::new(&key, answer, &directive.origin) })
+    let internal = directive.inner().iter().find(|it| it.name == "internal");
+    let internal = internal.map(|it| ("internal", "true".to_owned(), it.origin.clone()));
+    let settings = internal.into_iter().collect();
+    is_passed.then(|| Route { rules, settings, ..Route::new(&key, answer, &directive.origin) })
 }

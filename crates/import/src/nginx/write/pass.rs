@@ -34,7 +34,10 @@ impl Writer<'_> {
         spot: &Spot<'t>,
     ) -> Result<Route, Shut<'t>> {
         let is_tls = directive.word(0).starts_with("https://");
-        let shut = by_file(scope).or_else(|| altered(scope)).or_else(|| hosted(scope));
+        let shut = by_file(scope)
+            .or_else(|| altered(scope))
+            .or_else(|| hosted(scope))
+            .or_else(|| ignored(scope));
         if let Some(shut) = shut.or_else(|| laxer_backend(scope).filter(|_| is_tls)) {
             return Err(shut);
         }
@@ -61,6 +64,7 @@ impl Writer<'_> {
         route.origin = directive.origin.clone();
         let origin = &directive.origin;
         route.settings = Vec::new();
+        let copied = self.copied(scope, &mut route);
         let keeps_path = path.is_none() && whole.is_none();
         route.rules.extend(whole);
         if let Some((strips, added)) = path {
@@ -72,7 +76,7 @@ impl Writer<'_> {
             route.settings.push(("encoded_slashes", "true".to_owned(), origin.clone()));
         }
         route.settings.extend(self.changed(scope, &pass, spot)?);
-        route.settings.extend(self.request_settings(scope, &pass, origin, is_moved));
+        route.settings.extend(self.request_settings(scope, &pass, origin, (is_moved, &copied)));
         route.settings.extend(self.headers_of_backend(scope, &directive.origin));
         route.settings.extend(self.rate_settings(scope));
         route.settings.extend(self.compression(scope));
@@ -122,7 +126,7 @@ impl Writer<'_> {
         scope: &Scope<'_>,
         pass: &Pass<'_>,
         origin: &Origin,
-        is_moved: bool,
+        (is_moved, copied): (bool, &[String]),
     ) -> Vec<Setting> {
         let mut settings: Vec<Setting> = Vec::new();
         let mut headers: Vec<(String, Vec<String>)> = Vec::new();
@@ -139,6 +143,7 @@ impl Writer<'_> {
                     settings.push(("websocket", "true".to_owned(), directive.origin.clone()));
                 }
                 "connection" => {}
+                _ if copied.contains(&lower) => {}
                 _ if is_usual(&lower, value) => {}
                 "forwarded" => {
                     let help = "kettle writes it itself: it says who asks, and for which host";
@@ -193,7 +198,7 @@ impl Writer<'_> {
     }
 
     /// nginx asks servers for the name in `proxy_pass` where nothing else is said; kettle for the client's.
-    fn backend_host(
+    pub(super) fn backend_host(
         &mut self,
         said: Option<&Directive>,
         pass: &Pass<'_>,
@@ -222,7 +227,7 @@ impl Writer<'_> {
 }
 
 /// True if kettle says the same by itself.
-fn is_usual(name: &str, value: &str) -> bool {
+pub(super) fn is_usual(name: &str, value: &str) -> bool {
     let usual: &[&str] = match name {
         "x-forwarded-for" => &["$remote_addr"],
         "x-forwarded-proto" => &["$scheme"],
@@ -233,7 +238,7 @@ fn is_usual(name: &str, value: &str) -> bool {
 }
 
 /// Adds a line to those of its name. An empty one is none, and without any the client's are taken away.
-fn add_line(headers: &mut Vec<(String, Vec<String>)>, name: &str, value: &str) {
+pub(super) fn add_line(headers: &mut Vec<(String, Vec<String>)>, name: &str, value: &str) {
     let value = (!value.is_empty()).then(|| value.to_owned());
     match headers.iter_mut().find(|(other, _)| other.eq_ignore_ascii_case(name)) {
         None => headers.push((name.to_owned(), value.into_iter().collect())),
@@ -241,7 +246,7 @@ fn add_line(headers: &mut Vec<(String, Vec<String>)>, name: &str, value: &str) {
     }
 }
 
-fn read(text: &str) -> Option<Pass<'_>> {
+pub(super) fn read(text: &str) -> Option<Pass<'_>> {
     let (rest, is_tls) = match text.strip_prefix("https://") {
         Some(rest) => (rest, true),
         None => (text.strip_prefix("http://")?, false),
@@ -348,6 +353,19 @@ fn scope_of<'t>(scope: &Scope<'t>, names: &[&str]) -> Vec<&'t Directive> {
     names.iter().filter_map(|name| scope.find(name)).collect()
 }
 
+/// What nginx is told to send as it came, and kettle would take for the name of a file.
+pub(super) fn ignored<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
+    fn has_internal(block: &[Directive]) -> bool {
+        block.iter().any(|it| it.name == "internal" || has_internal(it.inner()))
+    }
+
+    let ignored = [scope.find("proxy_ignore_headers"), scope.find("fastcgi_ignore_headers")];
+    let is_named =
+        |it: &&Directive| it.words.iter().any(|word| word.eq_ignore_ascii_case("x-accel-redirect"));
+    let directive = ignored.into_iter().flatten().find(is_named)?;
+    has_internal(scope.server().own()).then_some(Shut { directive, why: FOLLOWED })
+}
+
 /// Where files are tried first, backends are asked for those that are there, and for others another place is.
 fn by_file<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     let directive = scope.own().iter().find(|it| it.name == "try_files")?;
@@ -355,12 +373,13 @@ fn by_file<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
 }
 
 /// Directives that take something out of requests or answers, or put something in its place.
-const TAKEN_OUT: [&str; 4] =
+pub(super) const TAKEN_OUT: [&str; 4] =
     ["more_clear_input_headers", "more_set_input_headers", "proxy_method", "proxy_set_body"];
 const REQUEST_ID: &str = "X-Request-Id";
 const SWITCHED_OFF: [&str; 2] = ["proxy_pass_request_body", "proxy_pass_request_headers"];
 /// The host that the client asks for.
 const HOSTS: [&str; 4] = ["$http_host", "${http_host}", "$host", "${host}"];
+const FOLLOWED: &str = "what a server names in `X-Accel-Redirect` is sent wherever the server has an internal location";
 const OTHER_HOST: &str = "a variable says which host servers are asked for, and the client would choose it: write the host";
 const ALTERED: &str =
     "what it takes away would go through: requests and answers are passed on as they come";

@@ -389,7 +389,9 @@ fn is_whole(words: &[String]) -> bool {
 fn is_guarded(block: &[Directive]) -> bool {
     let guards = |it: &Directive| match (it.name.as_str(), Term::fate_of(&it.name)) {
         ("deny" | "limit_except", _) => true,
-        ("auth_basic" | "ssl_verify_client", _) | (_, Fate::Guards(_)) => it.word(0) != "off",
+        ("auth_basic" | "auth_request" | "ssl_verify_client", _) | (_, Fate::Guards(_)) => {
+            it.word(0) != "off"
+        }
         ("if" | "return", _) => true,
         _ => false,
     };

@@ -10,6 +10,7 @@ use super::route::{Setting, spoken};
 use crate::nginx::measure;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
+use crate::nginx::variables::said_by_service;
 use crate::offer::list;
 
 impl Writer<'_> {
@@ -242,7 +243,10 @@ impl Writer<'_> {
             let message = format!("`{}` is not carried over", spoken(directive));
             let said = self.words(value, scope, false);
             let said = said.filter(|it| !is_of_expiry(name) || !it.contains('{'));
-            if is_own_header(name) {
+            let by_service = said_by_service(scope, value).as_deref() == Some("set-cookie");
+            if by_service && name.eq_ignore_ascii_case("set-cookie") {
+                // They are added to the answer anyway.
+            } else if is_own_header(name) {
                 let help = "kettle writes that header itself, to fit each response";
                 self.output.warn(&directive.origin, message, help);
             } else if is_for_quic(directive) {

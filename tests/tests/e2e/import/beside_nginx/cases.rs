@@ -43,6 +43,7 @@ files! {
     paths
     proxies
     redirects
+    signon
     static_files
     transfers
 }
