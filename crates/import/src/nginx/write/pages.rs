@@ -94,7 +94,15 @@ fn target_of(page: &Directive, scope: &Scope<'_>) -> Option<(Vec<String>, String
         let is_it =
             |it: &&Directive| it.name == "location" && it.words.as_slice() == [uri.as_str()];
         let named = scope.settings().flatten().find(is_it)?;
-        let (_, own) = text_of(named, &scope.server().with_location(named))?;
+        let inner = scope.server().with_location(named);
+        let Some((_, own)) = text_of(named, &inner) else {
+            let (to, own) = redirect_of(named, &inner)?;
+            // Without `=` it has the status of the error, and nobody follows it.
+            let status = if before.last().is_some_and(|it| it == "=") { own } else { status? };
+            let is_redirect = [301, 302, 303, 307, 308].contains(&status);
+            let target = format!("{{ redirect = {}, status = {status} }}", quoted(&to));
+            return (is_redirect && !codes.is_empty()).then_some((codes, target));
+        };
         let status = status.map(|_| own).or(Some(own));
         format!("{{ route = {}{} }}", quoted(&path_of_named(uri)), with(status))
     } else if uri.contains("://") {
@@ -124,6 +132,21 @@ fn text_of(location: &Directive, scope: &Scope<'_>) -> Option<(String, u16)> {
     let is_text = directive.words.len() > 1 && !directive.word(0).starts_with('3');
     match returned(&page, scope, &place, &known).ok()? {
         Returned::Answer(Answer::Text(table)) if is_text => Some((table, status)),
+        _ => None,
+    }
+}
+
+/// Where a location leads that is nothing but a redirect, and its status: a page for passwords.
+fn redirect_of(location: &Directive, scope: &Scope<'_>) -> Option<(String, u16)> {
+    let [directive] = location.inner() else { return None };
+    let said = Said::new();
+    let known = Known { said: &said, scheme: None, expression: None, is_path: false };
+    let place = Place::Exact(kind_of(&location.words).1.to_owned());
+    if directive.name != "return" {
+        return None;
+    }
+    match returned(directive, scope, &place, &known).ok()? {
+        Returned::Redirect(rule) if rule.regex.is_none() => Some((rule.to, rule.status?)),
         _ => None,
     }
 }
