@@ -23,6 +23,8 @@ words! {
         Port = "port",
         /// Path and query as the server gets them.
         Uri = "uri",
+        /// Path and query as the client asked for them, whatever rewrites and error pages have made of them.
+        AskedUri = "asked_uri",
         /// The path, decoded.
         Path = "path",
         /// What stands behind the `?`, as it was sent.
@@ -59,7 +61,13 @@ impl RequestWord {
     pub fn is_of_url(self) -> bool {
         matches!(
             self,
-            Self::Scheme | Self::Host | Self::Uri | Self::Path | Self::Query | Self::Method
+            Self::Scheme
+                | Self::Host
+                | Self::Uri
+                | Self::AskedUri
+                | Self::Path
+                | Self::Query
+                | Self::Method
         )
     }
 
