@@ -193,13 +193,14 @@ def pieces(content):
     return (content[start:start + 65536] for start in range(0, len(content), 65536))
 
 
-def ranged(visitor, url, content, **options):
+def ranged(visitor, url, content, has_suffixes=True, **options):
     """Fetches a file in full and by ranges, and compares it."""
     whole = visitor.get(url, **options)
     check(whole.status_code == 200 and whole.content == content,
           f"GET {url}: {whole.status_code}, {len(whole.content)} bytes instead of {len(content)}")
     half = len(content) // 2
-    for asked, expected in (f"bytes={half}-", content[half:]), ("bytes=0-9", content[:10]), ("bytes=-7", content[-7:]):
+    parts = [(f"bytes={half}-", content[half:]), ("bytes=0-9", content[:10]), ("bytes=-7", content[-7:])]
+    for asked, expected in parts if has_suffixes else parts[:-1]:
         part = visitor.get(url, headers={"range": asked, "accept-encoding": "identity"} | options.get("headers", {}))
         check(part.status_code == 206 and part.content == expected,
               f"GET {url} with {asked}: {part.status_code}, {len(part.content)} bytes instead of {len(expected)}")

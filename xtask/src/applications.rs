@@ -38,14 +38,13 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let there: Vec<&str> =
         names.into_iter().filter(|name| !missing.iter().any(|(other, _)| other == name)).collect();
     let results = folder.join("results.json");
-    let mut command = alone(&folder.join("machine"));
+    let mut command = alone(&folder.join("machine"), &parts);
     command
         .args(["/usr/bin/python3", "-B"])
         .arg(checkout::workspace().join("tests/applications/applications.py"))
         .arg("--kettle")
         .arg(checkout::target_folder().join("debug/kettle"))
-        .arg("--parts")
-        .arg(parts)
+        .args(["--parts", "/run/parts"])
         .arg("--results")
         .arg(&results)
         .arg("--logs")
@@ -65,10 +64,10 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
 }
 
 /// A command on a machine of its own, as far as it sees; its processes end with it.
-fn alone(folder: &Path) -> Command {
+fn alone(folder: &Path, parts: &Path) -> Command {
     let mut command = Command::new("unshare");
     command.args(["--net", "--mount", "--pid", "--fork", "--kill-child", "sh"]);
-    command.arg(checkout::workspace().join("tests/applications/alone.sh")).arg(folder);
+    command.arg(checkout::workspace().join("tests/applications/alone.sh")).arg(folder).arg(parts);
     command
 }
 

@@ -15,7 +15,9 @@ BASE = events.BASE
 
 class Application(events.Application):
     def version(self):
-        return run(self.stage.parts / "oauth2_proxy/oauth2-proxy", "--version").split()[1]
+        # It knows its own version only where its makefile built it.
+        said = run("go", "version", "-m", self.stage.parts / "oauth2_proxy/oauth2-proxy")
+        return re.search(r"\tmod\t\S+\tv(\S+)", said)[1]
 
     def start(self):
         super().start()
@@ -32,13 +34,13 @@ class Application(events.Application):
     def login(self):
         with client(BASE) as stranger:
             for method, path in ("GET", "/files/one.bin"), ("POST", "/files"), ("GET", "/events"):
-                refused = stranger.request(method, path, follow_redirects=False)
-                check(refused.status_code in (302, 401, 403) and "uploaded" not in refused.text, f"a stranger's {method} {path}: {refused.status_code}")
-                sneaking = stranger.request(method, path, headers={"x-user": "ada"}, follow_redirects=False)
-                check(sneaking.status_code in (302, 401, 403), f"a stranger with X-User gets {sneaking.status_code}")
+                for headers in {}, {"x-user": "ada"}:
+                    refused = stranger.request(method, path, headers=headers, follow_redirects=False)
+                    is_asked = refused.status_code == 200 and 'action="/oauth2/sign_in"' in refused.text
+                    check(is_asked or refused.status_code in (302, 401, 403), f"a stranger's {method} {path} with {headers}: {refused.status_code}")
         self.visitor = client(BASE)
         page = self.visitor.get("/seen?a=b")
-        check(page.url.path == "/oauth2/sign_in", f"a stranger comes to {page.url} {page.status_code}")
+        check('action="/oauth2/sign_in"' in page.text, f"a stranger comes to {page.url} {page.status_code} {page.text[:200]}")
         back = re.search(r'name="rd" value="([^"]*)"', page.text)
         form = {"username": "ada", "password": "secret word", "rd": back[1].replace("&amp;", "&") if back else "/"}
         page = self.visitor.post("/oauth2/sign_in", data=form)

@@ -51,14 +51,15 @@ impl Results {
         for visit in &self.0 {
             for (step, said) in visit.steps.iter().filter(|(_, said)| said.starts_with("failed")) {
                 let said = said.replace('\n', " ");
-                let _ = writeln!(failed, "- {} behind {}, {step}: {said}", visit.name, visit.front);
+                let _ = writeln!(failed, "| {} | {} | {step} | {said} |", visit.name, visit.front);
             }
         }
         for (name, why) in missing {
-            let _ = writeln!(failed, "- {name} could not be had here: {why}");
+            let why = why.replace('\n', " ");
+            let _ = writeln!(failed, "| {name} | – | – | could not be had here: {why} |");
         }
         if !failed.is_empty() {
-            let _ = write!(out, "\n{failed}");
+            let _ = write!(out, "\n{FAILED}{failed}");
         }
         out
     }
@@ -86,8 +87,17 @@ impl Import {
 
 const STEPS: &[&str] = &["login", "upload", "download", "live"];
 const HEAD: &str = "\
+# Applications behind kettle
+
+`cargo xtask applications --write docs/results/applications.md` makes this page ([how](../testing.md#applications)). Each application has the nginx.conf that
+its documentation advises. nginx serves it by that file, and kettle by what it imports of it.
+
 | application | imported | lost | login | upload | download | WebSocket, events, failures | behind kettle | behind nginx |
 |---|---|---|---|---|---|---|---|---|
+";
+const FAILED: &str = "\
+| what failed | behind | step | why |
+|---|---|---|---|
 ";
 
 #[cfg(test)]
@@ -103,7 +113,7 @@ mod tests {
         let written = Results::read(text).unwrap().written(&[("b".into(), "no Go".into())]);
         let row = "| A, 1 | 1 of 2 places; 3 directives differ | `x` | failed | – | – | – | failed | passed |\n";
         assert!(written.contains(row), "{written}");
-        let end = "\n- a behind kettle, login: failed: 403\n- b could not be had here: no Go\n";
+        let end = "|\n| a | kettle | login | failed: 403 |\n| b | – | – | could not be had here: no Go |\n";
         assert!(written.ends_with(end), "{written}");
     }
 }
