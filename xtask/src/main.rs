@@ -1,6 +1,7 @@
 //! `cargo xtask`: the project's own commands. This file only picks the command; each one lives in the module of its name.
 #![forbid(unsafe_code)]
 
+mod applications;
 mod cache_tests;
 mod checkout;
 mod go;
@@ -41,12 +42,14 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode, String> {
         rest.iter().take_while(|word| *word != "--").any(|word| word == "--help" || word == "-h");
     match command {
         "help" | "--help" | "-h" => help(),
-        "cache-tests" | "hitch-scripts" | "import-files" | "peers" | "scan" | "tidy"
+        "applications" | "cache-tests" | "hitch-scripts" | "import-files" | "peers" | "scan"
+        | "tidy"
             if is_asked =>
         {
             help()
         }
         "test" => test::run(rest),
+        "applications" => applications::run(rest),
         "cache-tests" => cache_tests::run(rest),
         "hitch-scripts" => hitch_scripts::run(rest),
         "import-files" => import_files::run(rest),
@@ -70,6 +73,7 @@ const USAGE: &str = "\
 cargo xtask COMMAND
 
   test       all checks, here and on real kernels; `--only unit|e2e|vm` for a part, `--without measure` for the server
+  applications  WordPress, Gitea and others behind nginx and kettle by one nginx.conf; or those named; `--write FILE` for the table
   cache-tests  the public suite for HTTP caches against a route that keeps responses; or the cases named
   hitch-scripts  hitch's own test scripts, with hitch and with kettle in its place; or those of the numbers named
   import-files  configurations of nginx that others wrote, given to nginx and to `kettle import`; or those of the sources named

@@ -42,6 +42,11 @@ pub fn ensure_peers() -> Result<(), String> {
     Ok(())
 }
 
+/// Makes sure that these packages are installed, some of which bring servers.
+pub fn ensure_servers(needed: &[&'static str]) -> Result<(), String> {
+    without_their_services(needed, || ensure_all(needed))
+}
+
 /// Debian starts a server when it installs it; those that are new after `install` are stopped again, so that none disturbs a
 /// measurement or answers to the network.
 fn without_their_services(
@@ -61,8 +66,10 @@ fn without_their_services(
 fn unit(package: &str) -> Option<&str> {
     match package {
         "stunnel4" => Some("stunnel.target"),
-        "apache2-bin" | "gunicorn" | "libnginx-mod-stream" | "python3-aiosmtpd" => None,
-        package => Some(package),
+        "docker-registry" | "haproxy" | "hitch" | "nginx" | "varnish" | "fcgiwrap" | "php-fpm"
+        | "postfix" | "postgresql" | "prometheus" => Some(package),
+        "mariadb-server" => Some("mariadb"),
+        _ => None,
     }
 }
 

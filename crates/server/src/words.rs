@@ -346,6 +346,13 @@ impl Words<'_> {
                 None => self.scheme.usual_port().to_string().into(),
             },
             RequestWord::Uri => (*self.reference).into(),
+            // What is fetched for many is asked for by the URL that they share.
+            RequestWord::AskedUri => self
+                .head
+                .and_then(|head| {
+                    reference(head.target().ok()?, head.raw_target(), SlashRuns::AS_SENT)
+                })
+                .unwrap_or_else(|| (*self.reference).into()),
             RequestWord::Path => self.path(),
             RequestWord::Query => self.query().into(),
             // What is kept for many is fetched by GET.

@@ -23,6 +23,8 @@ words! {
         Port = "port",
         /// Path and query as the server gets them.
         Uri = "uri",
+        /// Path and query as the client asked for them, whatever rewrites and error pages have made of them.
+        AskedUri = "asked_uri",
         /// The path, decoded.
         Path = "path",
         /// What stands behind the `?`, as it was sent.
@@ -66,6 +68,7 @@ impl RequestWord {
             Self::Scheme
                 | Self::Host
                 | Self::Uri
+                | Self::AskedUri
                 | Self::Path
                 | Self::Query
                 | Self::Method

@@ -1,5 +1,7 @@
 //! Regular expressions of PCRE as the crate `regex` reads them. What that lacks is said, so that its place closes.
 
+mod within;
+
 use kettle_config::Expression;
 
 /// An expression that is for the same texts; nothing where there is none.
@@ -7,6 +9,12 @@ pub(super) fn translated(pattern: &str, ignores_case: bool) -> Option<String> {
     let written = plain(&without_exclusion(pattern)?)?;
     let whole = if ignores_case { format!("(?i){written}") } else { written };
     Expression::new(&whole).is_ok().then_some(whole)
+}
+
+/// The same for a condition, of which nobody asks what its groups are.
+pub(super) fn of_condition(pattern: &str, ignores_case: bool) -> Option<String> {
+    translated(pattern, ignores_case)
+        .or_else(|| translated(&within::without_exclusion_within(pattern)?, ignores_case))
 }
 
 /// An expression that is for no fewer texts: to be closed by it.

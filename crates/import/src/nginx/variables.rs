@@ -89,8 +89,8 @@ pub(super) fn field_with(text: &str, group: impl Fn(&str) -> Option<bool>) -> Op
     FieldTemplate::parse(&without_groups).is_ok().then_some(out)
 }
 
-/// A value with kettle's words for nginx's variables; nothing where one has no word. Where the path is rewritten, `{uri}` is what the
-/// server gets.
+/// A value with kettle's words for nginx's variables; nothing where one has no word. Where the path is rewritten, `{path}` is what
+/// the server gets.
 pub(super) fn field_at(value: &str, scope: &Scope<'_>, is_moved: bool) -> Option<String> {
     let mut out = String::new();
     for part in parts(value) {
@@ -98,7 +98,7 @@ pub(super) fn field_at(value: &str, scope: &Scope<'_>, is_moved: bool) -> Option
             Part::Text(text) => out.push_str(text),
             Part::Variable("server_name") => out.push_str(own_name(scope)?),
             Part::Variable("server_port") => out.push_str(&sole_port(scope)?.to_string()),
-            Part::Variable("request_uri" | "uri" | "document_uri") if is_moved => return None,
+            Part::Variable("uri" | "document_uri") if is_moved => return None,
             Part::Variable(name) => out.push_str(&format!("${{{name}}}")),
         }
     }
@@ -166,7 +166,7 @@ const WORDS: [(&str, &str); 18] = [
     ("remote_port", "{client_port}"),
     ("scheme", "{scheme}"),
     ("ssl_client_s_dn", "{client_subject}"),
-    ("request_uri", "{uri}"),
+    ("request_uri", "{asked_uri}"),
     ("uri", "{path}"),
     ("document_uri", "{path}"),
     ("args", "{query}"),

@@ -39,6 +39,8 @@ fn words_are_filled_in() {
     for (template, expected) in [
         ("{client_ip} {client_port}", "192.0.2.1 567"),
         ("{scheme}://{host}:{port}{uri}", "https://a.example:8443/a%20b?c"),
+        // Without a head it is asked for many.
+        ("{asked_uri}", "/a%20b?c"),
         ("{client_subject}", "CN=ann"),
         ("{client_cert}", ":bGVhZg==:"),
         ("{client_cert_chain}", ":b25l:, :dHdv:"),

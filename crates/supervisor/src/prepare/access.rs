@@ -230,6 +230,12 @@ pub(crate) fn needs(config: &Config) -> Vec<Need<'_>> {
             (config.position_of("server.state_directory"), "no certificate can be fetched");
         needs.push(Need::new(at, config.server.fetched_certificates(), Act::Fetched, consequence));
     }
+    if config.stores_bodies() {
+        let at = config.position_of("server.state_directory");
+        let consequence =
+            "bodies of requests of more than 64 KiB get 503 on routes that store them";
+        needs.push(Need::new(at, &config.server.state_directory, Act::Keep, consequence));
+    }
     needs
 }
 

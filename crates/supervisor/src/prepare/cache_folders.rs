@@ -1,4 +1,4 @@
-//! The folders of caches. A start makes those that are missing, before root is given up; a check makes nothing, and neither does a reload,
+//! The folders of caches, and of bodies that are stored. A start makes those that are missing, before root is given up; a check makes nothing, and neither does a reload,
 //! whose process may be confined to what was there at the start.
 
 use std::collections::HashSet;
@@ -23,13 +23,18 @@ pub(super) fn make_missing(
 ) {
     let missing = config.caches.iter().map(|cache| &cache.directory);
     let mut missing = missing.filter(|folder| is_to_be_made(&folder.value)).peekable();
+    let of_bodies = of_bodies(config).filter(|folder| is_to_be_made(folder));
     let account = match load_for {
         LoadFor::Check => return,
-        LoadFor::Start if missing.peek().is_none() => return,
+        LoadFor::Start if missing.peek().is_none() && of_bodies.is_none() => return,
         // What is wrong with it is said elsewhere.
         LoadFor::Start => account(config).ok(),
         LoadFor::Reload(_) | LoadFor::Renewal(_) => None,
     };
+    if let (Some(folder), Some(account)) = (of_bodies, &account) {
+        // Without it kettle starts, and says then what it cannot do.
+        let _ = make(folder, account.as_ref());
+    }
     for folder in missing {
         let written = folder.value.display().to_string();
         let (message, help) = match &account {
@@ -53,11 +58,18 @@ pub(super) fn make_missing(
     }
 }
 
+/// The folder where bodies of requests are stored, if any are.
+fn of_bodies(config: &Config) -> Option<&Path> {
+    config.stores_bodies().then_some(config.server.state_directory.as_path())
+}
+
 /// Tells of which folders it is true that a start as root, which this process would be, makes them where the user that serves could
 /// not.
 pub(super) fn are_made_by_root(config: &Config) -> impl Fn(&Path) -> bool {
     let caches = config.caches.iter().filter(|_| process::is_root());
-    let folders: HashSet<&Path> = caches.map(|it| it.directory.value.as_path()).collect();
+    let caches = caches.map(|it| it.directory.value.as_path());
+    let folders: HashSet<&Path> =
+        caches.chain(of_bodies(config).filter(|_| process::is_root())).collect();
     move |folder| folders.contains(folder) && is_to_be_made(folder) && is_roots(parent(folder))
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::process::Stdio;
 use std::thread;
 
@@ -13,7 +14,8 @@ use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::mounted::Mounted;
 use kettle_tests::setup::unused_address;
-use kettle_tests::tool::scrape;
+use kettle_tests::tool::{Tool, scrape};
+use rustix::process::geteuid;
 use tempfile::TempDir;
 
 use super::{answer, any_response, before_with, ok, read_head};
@@ -304,6 +306,31 @@ fn a_full_disk_gets_503_and_all_of_it_is_free_again() {
     client.send(&chunks(&content(130_000), 10_000)).unwrap();
     assert_same(&arrived(&backend, 130_000), &content(130_000), "afterwards");
     assert_eq!(client.response().status, 200);
+}
+
+/// nginx makes the folder of its bodies as root, and gives it to its user.
+#[test]
+fn a_start_as_root_makes_the_folder_of_bodies_for_the_user_that_serves() {
+    if !geteuid().is_root() {
+        return skip("only root can become somebody else");
+    }
+    // Each step to it is root's alone.
+    let above = tempfile::Builder::new().prefix(".kettle").tempdir_in("/var/lib").unwrap();
+    fs::set_permissions(above.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let state = above.path().join("state");
+    let backend = Backend::listen();
+    let directory = format!("state_directory = \"{}\"", state.display());
+    let setup = before_with("all", "", "", &[backend.address()]).set("server", &directory);
+    let kettle = Kettle::start(setup.set("server", "user = \"nobody\""));
+    let mut client = connect(&kettle);
+    client.send(&request("POST", "/app", CHUNKED)).unwrap();
+    client.send(&chunks(&content(130_000), 10_000)).unwrap();
+    assert_same(&arrived(&backend, 130_000), &content(130_000), "stored");
+    assert_eq!(client.response().status, 200);
+    // One that was there already is not given away, but named.
+    chown(&state, Some(0), None).unwrap();
+    let said = Tool::kettle(["check", "--config"]).args([kettle.folder.config()]).output();
+    assert!(!said.status.success() && said.text().contains("of more than 64 KiB get 503"));
 }
 
 /// Servers that pass a body back as it comes begin before they have all of it.

@@ -35,6 +35,19 @@ fn a_page_for_errors_is_what_its_place_answers() {
             "{ \"404\" = { route = \"/e.html\" } }",
         ),
         ("error_page 404 /$host.html;", "`error_page 404 /$host.html` is not carried over"),
+        (
+            "error_page 401 = @in; location @in { return 302 /in; }",
+            "{ \"401\" = { redirect = \"/in\", status = 302 } }",
+        ),
+        (
+            "error_page 403 =303 @in; location @in { return 302 https://b.example/; }",
+            "{ \"403\" = { redirect = \"https://b.example/\", status = 303 } }",
+        ),
+        // A browser would not follow a 401.
+        (
+            "error_page 401 @in; location @in { return 302 /in; }",
+            "`error_page 401 @in` is not carried over",
+        ),
         ("error_page 302 /e.html;", "{ \"302\" = { route = \"/e.html\" } }"),
     ] {
         let made = imported(&server(&format!("root /srv; {words}")));

@@ -24,6 +24,23 @@ fn programs(words: &str) -> (Route, FastCgi) {
 }
 
 #[test]
+fn programs_are_told_the_server_that_they_know() {
+    for (said, told) in [
+        ("nginx/$nginx_version", Some("nginx")),
+        ("nginx", Some("nginx")),
+        ("other", Some("other")),
+    ] {
+        let words = format!(
+            "location ~ \\.php$ {{ {PARAMS} fastcgi_param SERVER_SOFTWARE {said}; fastcgi_pass unix:/run/php.sock; }}"
+        );
+        let (_, fastcgi) = programs(&words);
+        let value = fastcgi.params.iter().find(|(name, _)| name == "SERVER_SOFTWARE");
+        let value = value.and_then(|(_, values)| values.first()?.plain());
+        assert_eq!(value, told, "{said}");
+    }
+}
+
+#[test]
 fn a_location_for_php_becomes_a_route_with_programs() {
     for (regex, tries, split, fallback, path_info) in [
         (r"\.php$", "", "", None, false),

@@ -7,7 +7,7 @@ use kettle_config::{Expression, Template, quoted};
 use super::referer;
 use super::settings::symlinks_of;
 use super::there::file_condition;
-use crate::nginx::regex::translated;
+use crate::nginx::regex::{of_condition, translated};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, Said, field, parts, with_said};
@@ -214,7 +214,7 @@ fn fits(
     is_fitting: bool,
     said: &Said,
 ) -> Result<Asked, &'static str> {
-    let expression = translated(pattern, ignores_case).ok_or(EXPRESSION)?;
+    let expression = of_condition(pattern, ignores_case).ok_or(EXPRESSION)?;
     let one = |text: &str| {
         let text = format!("{text}, regex = {}", quoted(&expression));
         Ok(Asked::When(vec![turned(&text, is_fitting)]))

@@ -147,7 +147,11 @@ impl Writer<'_> {
         let own_name = outer.find(|it| it.name == "server_name").map(|it| it.word(0));
         let mut told: Vec<(String, String)> = Vec::new();
         for param in params {
-            let (name, value) = (param.word(0), param.word(1));
+            let (name, value) = match (param.word(0), param.word(1)) {
+                // Applications go by it: WordPress makes addresses without `index.php` for servers that it knows.
+                (name @ "SERVER_SOFTWARE", value) if value.starts_with("nginx/") => (name, "nginx"),
+                said => said,
+            };
             let is_own_name = name == "SERVER_NAME" && Some(value) == own_name;
             let is_usual = is_own_name
                 || USUAL.iter().any(|(usual, values)| *usual == name && values.contains(&value));
@@ -324,7 +328,7 @@ fn is_path_info(value: &str) -> bool {
 }
 
 /// What kettle tells programs with nginx's values.
-const USUAL: [(&str, &[&str]); 21] = [
+const USUAL: [(&str, &[&str]); 20] = [
     ("QUERY_STRING", &["$query_string", "$args"]),
     ("REQUEST_METHOD", &["$request_method"]),
     ("CONTENT_TYPE", &["$content_type"]),
@@ -336,7 +340,6 @@ const USUAL: [(&str, &[&str]); 21] = [
     ("REQUEST_SCHEME", &["$scheme"]),
     ("HTTPS", &["$https"]),
     ("GATEWAY_INTERFACE", &["CGI/1.1"]),
-    ("SERVER_SOFTWARE", &["nginx/$nginx_version", "nginx"]),
     ("REMOTE_ADDR", &["$remote_addr"]),
     ("REMOTE_PORT", &["$remote_port"]),
     ("REMOTE_USER", &["$remote_user"]),

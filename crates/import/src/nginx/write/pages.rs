@@ -11,7 +11,7 @@ use crate::nginx::location::kind_of;
 use crate::nginx::regex::is_of_all;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
-use crate::nginx::variables::{Part, Said, parts};
+use crate::nginx::variables::Said;
 use crate::offer::list;
 
 impl Writer<'_> {
@@ -33,7 +33,7 @@ impl Writer<'_> {
                 self.output.warn(&page.origin, message, help);
                 continue;
             };
-            if target.contains(PATH) {
+            if ["{path}", "{asked_uri}"].iter().any(|word| target.contains(word)) {
                 let message = format!("`{}` leads on without the query", spoken(page));
                 let help = "a redirect of an error says {path} of what was asked for";
                 self.output.warn(&page.origin, message, help);
@@ -133,11 +133,15 @@ fn target_of(page: &Directive, scope: &Scope<'_>) -> Option<(Vec<String>, String
     let with = |status: Option<u16>| status.map_or(String::new(), |it| format!(", status = {it}"));
     let target = if uri.starts_with('@') {
         let named = scope.named(uri)?;
-        if let Some((status, to)) = sent_by(named) {
+        let inner = scope.server().with_location(named);
+        let Some((_, own)) = text_of(named, &inner) else {
+            let (to, own) = redirect_of(named, &inner)?;
+            // Without `=` it has the status of the error, and nobody follows it.
+            let status = if before.last().is_some_and(|it| it == "=") { own } else { status? };
+            let is_redirect = [301, 302, 303, 307, 308].contains(&status);
             let target = format!("{{ redirect = {}, status = {status} }}", quoted(&to));
-            return (!codes.is_empty()).then_some((codes, target));
-        }
-        let (_, own) = text_of(named, &scope.server().with_location(named))?;
+            return (is_redirect && !codes.is_empty()).then_some((codes, target));
+        };
         // Without `=` it is another one for each error.
         if status.is_none() && named.inner().iter().any(|it| it.word(1).contains("$status")) {
             return None;
@@ -154,28 +158,6 @@ fn target_of(page: &Directive, scope: &Scope<'_>) -> Option<(Vec<String>, String
         is_plain.then(|| format!("{{ route = {}{} }}", quoted(uri), with(status)))?
     };
     (!codes.is_empty()).then_some((codes, target))
-}
-
-/// Where a location without a path sends clients that does nothing else, and by which status.
-fn sent_by(location: &Directive) -> Option<(u16, String)> {
-    let decides = |it: &&Directive| {
-        ["if", "rewrite", "set", "return"].contains(&&*it.name) || it.name.ends_with("_pass")
-    };
-    let directive = location.inner().iter().find(decides).filter(|it| it.name == "return")?;
-    let status: u16 = directive.word(0).parse().ok()?;
-    let is_redirect = matches!(status, 301 | 302 | 303 | 307 | 308);
-    let mut to = String::new();
-    for part in parts(directive.words.get(1).filter(|_| is_redirect)?) {
-        to.push_str(match part {
-            Part::Text(text) if text.contains(['{', '}']) => return None,
-            Part::Text(text) => text,
-            Part::Variable("request_uri") => PATH,
-            Part::Variable("host" | "http_host") => "{host}",
-            Part::Variable("scheme") => "{scheme}",
-            Part::Variable(_) => return None,
-        });
-    }
-    Template::is_destination(&to).then_some((status, to))
 }
 
 /// The answer of a location that is nothing but a text, and its status: it is sent as a page.
@@ -197,10 +179,22 @@ fn text_of(location: &Directive, scope: &Scope<'_>) -> Option<(String, u16)> {
     }
 }
 
+/// Where a location leads that is nothing but a redirect, and its status: a page for passwords.
+fn redirect_of(location: &Directive, scope: &Scope<'_>) -> Option<(String, u16)> {
+    let [directive] = location.inner() else { return None };
+    let said = Said::new();
+    let known = Known { said: &said, scheme: None, expression: None, is_path: false };
+    let place = Place::Exact(kind_of(&location.words).1.to_owned());
+    if directive.name != "return" {
+        return None;
+    }
+    match returned(directive, scope, &place, &known).ok()? {
+        Returned::Redirect(rule) if rule.regex.is_none() => Some((rule.to, rule.status?)),
+        _ => None,
+    }
+}
+
 /// The path by which errors lead to a location without one.
 pub(super) fn path_of_named(name: &str) -> String {
     format!("/.named/{}", name.trim_start_matches('@'))
 }
-
-/// What was asked for, in a redirect.
-const PATH: &str = "{path}";
