@@ -22,6 +22,7 @@ mod responses;
 mod reuse;
 mod servers;
 mod smuggling;
+mod sticky;
 mod trailers;
 mod violation;
 mod websocket;
