@@ -49,10 +49,10 @@ pub use model::{
     ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Map, Metrics, Missing, NamedWord,
     Network, PassthroughListener, PathChoice, PathPattern, Piece, Place, PlaceKey, PlainHttp,
     ProxyTlv, RateLimit, Reach, Redirect, RedirectListener, RequestBuffering, RequestWord, Respond,
-    RetryOn, Rewrite, Roots, Route, RouteCache, Sandboxing, Scheme, SendProxy, ServerAddress,
-    ServerSettings, SignedUrls, Site, StartTls, Subject, Suite, Symlinks, TcpListener, Template,
-    Tls, TlsListener, TlsVersion, TooLarge, Truncation, TunnelPathChoice, TxPathChoice, TypeTable,
-    UnknownNames, WantedCertificate,
+    RetryOn, Rewrite, Roots, Route, RouteCache, SameSite, Sandboxing, Scheme, SendProxy,
+    ServerAddress, ServerCookie, ServerSettings, SignedUrls, Site, StartTls, Subject, Suite,
+    Symlinks, TcpListener, Template, Tls, TlsListener, TlsVersion, TooLarge, Truncation,
+    TunnelPathChoice, TxPathChoice, TypeTable, UnknownNames, WantedCertificate,
 };
 pub use nearest::closest;
 pub use option::option_advice;

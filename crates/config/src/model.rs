@@ -33,7 +33,7 @@ pub use alpn_routes::AlpnRoutes;
 pub use answers::{AnswerRewrite, CookieFlag, CookieFlags};
 pub use backend::{
     Backend, BackendProtocol, BackendServer, BackendTls, Balance, Check, CheckKind, ProxyTlv,
-    SendProxy,
+    SameSite, SendProxy, ServerCookie,
 };
 pub use before::Before;
 pub use cache::{Cache, RouteCache};

@@ -26,6 +26,7 @@ mod slot;
 mod socket;
 mod state;
 mod status;
+mod sticky;
 mod tasks;
 mod upstream_counts;
 
@@ -37,6 +38,7 @@ pub use socket::Socket;
 pub(crate) use state::PeerAddress;
 pub use state::ServerState;
 pub use status::{BackendStatus, Health, ServerStatus, UnknownServer};
+pub(crate) use sticky::asked_by;
 pub use tasks::BackendTasks;
 pub use upstream_counts::UseCount;
 

@@ -23,6 +23,7 @@ mod responses;
 mod reuse;
 mod servers;
 mod smuggling;
+mod sticky;
 mod trailers;
 mod violation;
 mod websocket;

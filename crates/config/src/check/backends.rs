@@ -6,8 +6,8 @@ use super::names::{Names, find_repeated};
 use crate::diagnostic::Help;
 use crate::located::Located;
 use crate::model::{
-    Backend, BackendServer, BackendTls, CheckKind, Config, Listener, ListenerKind, Reach, Route,
-    ServerAddress, Site, Truncation,
+    Backend, BackendServer, BackendTls, Balance, CheckKind, Config, Listener, ListenerKind, Reach,
+    Route, ServerAddress, Site, Truncation,
 };
 use crate::read::Reader;
 
@@ -49,6 +49,24 @@ pub(crate) fn named_backends(config: &Config) -> impl Iterator<Item = &Located<S
     of_listeners.chain(config.sites.iter().flat_map(Site::backends)).chain(of_routes)
 }
 
+/// A cookie must not say where a server is, not even to those who try all addresses.
+fn check_cookie(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
+    if backend.balance == Balance::Cookie {
+        let nameless = backend.servers.iter().filter(|it| it.name.is_none());
+        for server in nameless.filter(|it| it.address.at.is_written()) {
+            let message = "cookies know servers by their `name`, and this one has none".to_owned();
+            reader.report_located(
+                &server.address,
+                message,
+                Help::act("write one, such as name = \"app-1\""),
+            );
+        }
+    } else if let Some(place) = reader.place(&format!("backend.{index}.cookie")) {
+        let message = "`cookie` is about `balance = \"cookie\"`".to_owned();
+        reader.report_at(&place, message, Help::act("write that as well, or remove this"));
+    }
+}
+
 fn check_servers(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
     let list = format!("backend.{index}.server");
     let is_unread = reader.is_written(&list) && reader.place(&list).is_none();
@@ -57,6 +75,7 @@ fn check_servers(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
         let help = "[[backend.server]] with address = \"127.0.0.1:8080\"";
         reader.report_located(&backend.name, message, Help::write(help));
     }
+    check_cookie(index, backend, reader);
     let mut first: HashMap<String, usize> = HashMap::new();
     for (number, server) in backend.servers.iter().enumerate() {
         let address = &server.address;

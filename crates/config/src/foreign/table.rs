@@ -343,7 +343,7 @@ pub(super) const VALUES: &[(&str, Here)] = &[
     ("p2c", Called(&["random-two"])),
     ("ip_hash", Called(&["source-hash"])),
     ("source", Called(&["source-hash"])),
-    ("sticky", Called(&["source-hash"])),
+    ("sticky", Called(&["cookie", "source-hash"])),
     ("cookie", Called(&["source-hash"])),
     (
         "uri",

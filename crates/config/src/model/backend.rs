@@ -24,6 +24,21 @@ words! {
         SourceHash = "source-hash",
         /// The first in the order of the file; the next only when it is full or gone.
         First = "first",
+        /// The one that the client's cookie names (`[backend.cookie]`), also while it is drained; where that is none that is well, or
+        /// there is no cookie, the one with the fewest connections for its weight, which a cookie then names. Connections of tunnels have none.
+        Cookie = "cookie",
+    }
+}
+
+words! {
+    /// With which requests browsers send a cookie that began at another site.
+    pub enum SameSite {
+        /// Links that lead here.
+        Lax = "lax",
+        /// None.
+        Strict = "strict",
+        /// All. Browsers take it with `Secure` only.
+        None = "none",
     }
 }
 
@@ -96,6 +111,8 @@ settings! {
         pub protocol: BackendProtocol = word(BackendProtocol::Http1),
         /// Which server gets the next connection, among those that can be reached and have room.
         pub balance: Balance = word(Balance::LeastConnections),
+        /// With `balance = "cookie"`: the cookie by which clients come back to their server.
+        pub cookie: Option<ServerCookie> = optional(section(), "`kettle_server`"),
         /// Whether a server is told by a PROXY header whom the connection is for. Only turn it on for servers that
         /// expect one.
         pub send_proxy: SendProxy = word(SendProxy::Off),
@@ -139,6 +156,27 @@ settings! {
         pub check: Option<Check> = optional(section(), "no server is asked"),
         /// Speaks TLS to the servers.
         pub tls: Option<BackendTls> = optional(section(), "the servers are spoken to in plain text"),
+    }
+}
+
+settings! {
+    /// The cookie by which clients come back to their server. Its value is made of the server's `name` and the backend's: it is the same after a
+    /// reload and on each host with the same names, whatever the addresses, and says nothing of them.
+    pub struct ServerCookie {
+        /// Its name. Two backends of one host need two.
+        pub name: String = text(&rules::COOKIE_NAME, "kettle_server"),
+        /// The paths it is for.
+        pub path: String = text(&rules::PATH_TEXT, "/"),
+        /// How long browsers keep it.
+        pub max_age: Option<Duration> = optional(duration(
+            Duration::from_hours(1), Duration::from_secs(1), Duration::from_hours(365 * 24)),
+            "until the browser ends"),
+        /// Says `Secure`: browsers send it over TLS only.
+        pub secure: Option<bool> = optional(flag(true), "`true` for clients that ask by HTTPS"),
+        /// Says `HttpOnly`: no script sees it.
+        pub http_only: bool = flag(true),
+        /// Says `SameSite`.
+        pub same_site: SameSite = word(SameSite::Lax),
     }
 }
 

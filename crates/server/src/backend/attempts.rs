@@ -31,6 +31,8 @@ pub struct Connected<S = Socket> {
 pub struct Attempts {
     backend: Arc<Backend>,
     client: ClientHost,
+    /// The server that its cookie names.
+    asked: Option<u64>,
     /// Servers that failed this client, by index.
     tried: Vec<usize>,
     last_failure: Option<Failure>,
@@ -64,6 +66,7 @@ impl Backend {
         Attempts {
             backend: Arc::clone(self),
             client,
+            asked: None,
             tried: Vec::new(),
             last_failure: None,
             kept: None,
@@ -73,6 +76,31 @@ impl Backend {
 }
 
 impl Attempts {
+    /// Tries the server first that a cookie names.
+    pub(crate) fn beginning_with(self, asked: Option<u64>) -> Self {
+        Self { asked, ..self }
+    }
+
+    fn take(&self, now: Instant) -> Choice {
+        let named = self.asked.and_then(|it| self.backend.take_named(it, &self.tried, now));
+        named.unwrap_or_else(|| self.backend.take(self.client, &self.tried, now))
+    }
+
+    /// Waits for a slot. The server that a cookie names is waited for as others are, and no longer: then another one has to do.
+    async fn wait_or_leave(
+        &mut self,
+        successor: impl Fn() -> Option<Arc<Backend>>,
+    ) -> Result<Slot, ConnectError> {
+        let waited = self.wait(successor).await;
+        if waited.is_err()
+            && self.asked.take().is_some()
+            && let Choice::Taken(slot) = self.choose(Instant::now())
+        {
+            return Ok(slot);
+        }
+        waited
+    }
+
     /// A slot on the next server, waited for where all are full. Where a reload has replaced the backend, `successor` says
     /// whose servers come next, if the client may go on there; a waiter keeps its place in the queue, and its deadline.
     ///
@@ -90,7 +118,7 @@ impl Attempts {
         };
         let (slot, started) = match choice {
             Choice::Taken(slot) => (slot, now),
-            Choice::Full => (self.wait(&successor).await?, Instant::now()),
+            Choice::Full => (self.wait_or_leave(&successor).await?, Instant::now()),
             Choice::Nobody | Choice::Drained => return Err(self.exhausted()),
         };
         let server = Arc::clone(slot.server());
@@ -184,7 +212,7 @@ impl Attempts {
 
     /// A slot without waiting, as far as those that wait let this client have one.
     fn choose(&self, now: Instant) -> Choice {
-        let take = || self.backend.take(self.client, &self.tried, now);
+        let take = || self.take(now);
         match self.backend.shared.queue.waiting() {
             0 => take(),
             // It came before all that wait.
@@ -221,7 +249,7 @@ impl Attempts {
                 }
             }
             self.follow(&successor);
-            match self.backend.take(self.client, &self.tried, Instant::now()) {
+            match self.take(Instant::now()) {
                 Choice::Taken(slot) => return Ok(slot),
                 // Its successor may have some as soon as this worker sees it.
                 Choice::Nobody if self.backend.is_replaced() => waiter.pass_on(),
@@ -229,7 +257,11 @@ impl Attempts {
                 Choice::Drained => waiter.pass_on(),
                 Choice::Nobody => return Err(self.exhausted()),
                 // Others may use what those cannot who have tried it, or whose configuration does not have it.
-                Choice::Full if !self.tried.is_empty() || self.backend.is_replaced() => {
+                Choice::Full
+                    if !self.tried.is_empty()
+                        || self.asked.is_some()
+                        || self.backend.is_replaced() =>
+                {
                     waiter.pass_on();
                 }
                 Choice::Full => {}

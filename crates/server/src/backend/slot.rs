@@ -84,15 +84,21 @@ impl Backend {
             else {
                 return Choice::Full;
             };
-            if server.state.reserve(server.connections_max) {
+            if let Some(slot) = self.take_of(index, server) {
                 if matches!(group, Group::Out { .. }) {
                     self.shared.forced.add_many(1);
                 }
-                let (server, shared) = (Arc::clone(server), Arc::clone(&self.shared));
-                return Choice::Taken(Slot { server, shared, index });
+                return Choice::Taken(slot);
             }
         }
         Choice::Full
+    }
+
+    /// Takes a slot on this server, if it has one.
+    pub(super) fn take_of(&self, index: usize, server: &Arc<Server>) -> Option<Slot> {
+        let (server, shared) = (Arc::clone(server), Arc::clone(&self.shared));
+        let is_taken = server.state.reserve(server.connections_max);
+        is_taken.then(|| Slot { server, shared, index })
     }
 
     /// Whether there is no server to wait for.
@@ -133,7 +139,9 @@ impl Backend {
     fn choose(&self, candidates: &[Candidate], client: ClientHost) -> Option<usize> {
         let turn = || self.shared.turns.fetch_add(1, Relaxed);
         match self.settings.balance {
-            Balance::LeastConnections => balance::least_connections(candidates, turn()),
+            Balance::LeastConnections | Balance::Cookie => {
+                balance::least_connections(candidates, turn())
+            }
             Balance::RoundRobin => {
                 let mut credits = self.credits.lock().unwrap_or_else(PoisonError::into_inner);
                 balance::round_robin(candidates, &mut credits)

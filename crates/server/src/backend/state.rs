@@ -176,6 +176,11 @@ impl ServerState {
         self.is_draining.store(is_draining, Relaxed);
     }
 
+    /// True if it takes connections, as far as is known, whether or not it is drained.
+    pub(super) fn is_well(&self, now: Instant) -> bool {
+        !matches!(self.located.load(Relaxed), NOWHERE | PENDING) && !self.is_out(now)
+    }
+
     pub(super) fn standing(&self, now: Instant) -> Standing {
         match self.located.load(Relaxed) {
             _ if self.is_draining() => Standing::Unusable,

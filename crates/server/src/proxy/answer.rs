@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kettle_http::HttpVersion;
+use kettle_http::forwarded::Scheme;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h1::response::ResponseHead;
 
@@ -13,7 +14,7 @@ use super::buffering::{BodyStore, Buffering, StoreError, buffer_response, store}
 use super::upload::{Upload, UploadError, upload, upload_stored};
 use super::{Asker, ProxyRoute};
 use crate::access_log::Destination;
-use crate::backend::Attempts;
+use crate::backend::{Attempts, asked_by};
 use crate::error_page::HttpError;
 use crate::http2::websocket_accept;
 use crate::request::{Disconnected, Handed, Head, Request, Rest};
@@ -22,6 +23,7 @@ use crate::spool::{SpoolError, Spooled};
 use crate::upstream::{
     InFlight, OutgoingRequest, Pool, Reuse, Trace, Upstream, UpstreamError, binds_connection,
 };
+use crate::words::cookie;
 
 /// Why there is no response of a server's.
 enum PassError {
@@ -83,6 +85,8 @@ pub async fn respond(
     let is_stored = buffering == Buffering::Stored;
     let mut outgoing = route.outgoing(path, request, asks_upgrade, is_stored).ok_or(400_u16)?;
     outgoing.retries = route.retries;
+    let named = route.upstream.backend.cookie_name();
+    outgoing.asked_server = named.and_then(|it| asked_by(cookie(&request.head, it)?));
     if buffering == Buffering::Refused {
         return Err(411.into());
     }
@@ -155,7 +159,8 @@ async fn ask(
     trace: &mut Trace,
 ) -> Result<Answer, PassError> {
     let mut upstream = Arc::clone(&route.upstream);
-    let mut attempts = upstream.backend.attempts(outgoing.client);
+    let attempts = upstream.backend.attempts(outgoing.client);
+    let mut attempts = attempts.beginning_with(outgoing.asked_server);
     let asks_upgrade = route.is_asked_to_upgrade(request);
     let vouched = route.vouched(request).filter(|(name, _)| *name == AUTHORIZATION);
     let said = request.head.header_values(AUTHORIZATION);
@@ -233,6 +238,7 @@ fn pass_on(
     }
     let framing = stored.as_ref().map(|it| BodyFraming::Length(it.bytes()));
     let coding = in_flight.body_coding(framing.unwrap_or(request.body.framing()));
+    let to_come_back = in_flight.cookie(outgoing, request.client.scheme == Scheme::Https);
     let answered = in_flight.answer(head, outgoing.is_head(), may_keep && is_whole);
     let mut response = answered?;
     // Only beside that response: what takes the place of a broken one comes from elsewhere.
@@ -247,7 +253,11 @@ fn pass_on(
         response.body.keep_trailers(route.response_trailers(&response.head));
     }
     buffer_response(route, &mut response, request.client.host());
-    Ok(route.incoming(response, Asker::One(request)).into())
+    let mut response = route.incoming(response, Asker::One(request));
+    if let Some(cookie) = to_come_back {
+        response.fields.add("set-cookie", cookie.as_bytes());
+    }
+    Ok(response.into())
 }
 
 /// Takes a connection, unless the client goes away. It is apart from what follows it, so that both take the same memory.

@@ -375,6 +375,11 @@ impl InFlight {
         goes_on
     }
 
+    /// The cookie by which its client comes back to this server, if it is to have one.
+    pub(crate) fn cookie(&self, request: &OutgoingRequest, is_secure: bool) -> Option<String> {
+        self.lease.backend.cookie_for(self.server(), request.asked_server, is_secure)
+    }
+
     /// The server that it is asked of.
     pub(crate) fn server(&self) -> &Arc<Server> {
         self.lease.slot.server()

@@ -26,6 +26,8 @@ pub struct OutgoingRequest {
     says_no_content: bool,
     /// True if its server may take its body for the next request: its connection carries no other.
     pub is_doubtful: bool,
+    /// The server that its client's cookie names.
+    pub asked_server: Option<u64>,
     /// For which answers and failures another server is asked, if it may be repeated.
     pub retries: Retries,
     /// For whom it is, for backends that choose a server by that.
@@ -124,6 +126,7 @@ impl OutgoingRequest {
             has_body: false,
             says_no_content,
             is_doubtful,
+            asked_server: None,
             retries: Retries::default(),
             client,
             timeout,

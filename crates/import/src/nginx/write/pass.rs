@@ -120,7 +120,30 @@ impl Writer<'_> {
         name
     }
 
-    /// What a server is sent, and how long it has.
+    /// How long a server has, and how much it is sent.
+    fn bounds(&mut self, scope: &Scope<'_>, origin: &Origin) -> [Setting; 2] {
+        let time = scope.find("proxy_read_timeout");
+        let seconds = time.map_or(Some(60), |it| measure::seconds(it.word(0)));
+        let seconds = seconds.unwrap_or(60).clamp(1, 24 * 3600);
+        let size = scope.find("client_max_body_size");
+        let bytes = size.map_or(Some(1024 * 1024), |it| measure::bytes(it.word(0)));
+        let bytes = match bytes.unwrap_or(1024 * 1024) {
+            0 => BODY_BYTES_MAX,
+            bytes => bytes.min(BODY_BYTES_MAX),
+        };
+        let without = scope.find("proxy_pass_request_body").filter(|it| it.word(0) == "off");
+        if let Some(directive) = without {
+            let message = format!("`{}` is for requests without a body here", spoken(directive));
+            self.output.warn(&directive.origin, message, "others get 413: `request_body` is 0");
+        }
+        let bytes = if without.is_some() { 0 } else { bytes };
+        [
+            ("timeout", quoted(&format!("{seconds}s")), origin.clone()),
+            ("request_body", bytes.to_string(), origin.clone()),
+        ]
+    }
+
+    /// What a server is sent.
     fn request_settings(
         &mut self,
         scope: &Scope<'_>,
@@ -177,23 +200,7 @@ impl Writer<'_> {
             let place = place.unwrap_or(origin).clone();
             settings.push(("request_headers", table(entries), place));
         }
-        let time = scope.find("proxy_read_timeout");
-        let seconds = time.map_or(Some(60), |it| measure::seconds(it.word(0)));
-        let seconds = seconds.unwrap_or(60).clamp(1, 24 * 3600);
-        settings.push(("timeout", quoted(&format!("{seconds}s")), origin.clone()));
-        let size = scope.find("client_max_body_size");
-        let bytes = size.map_or(Some(1024 * 1024), |it| measure::bytes(it.word(0)));
-        let bytes = match bytes.unwrap_or(1024 * 1024) {
-            0 => BODY_BYTES_MAX,
-            bytes => bytes.min(BODY_BYTES_MAX),
-        };
-        let without = scope.find("proxy_pass_request_body").filter(|it| it.word(0) == "off");
-        if let Some(directive) = without {
-            let message = format!("`{}` is for requests without a body here", spoken(directive));
-            self.output.warn(&directive.origin, message, "others get 413: `request_body` is 0");
-        }
-        let bytes = if without.is_some() { 0 } else { bytes };
-        settings.push(("request_body", bytes.to_string(), origin.clone()));
+        settings.extend(self.bounds(scope, origin));
         // As nginx does, which takes a whole body before it asks, and leaves interim responses out.
         let is_off = |name| scope.find(name).is_some_and(|it| it.word(0) == "off");
         let buffering = scope.find("proxy_request_buffering").filter(|it| it.word(0) == "off");

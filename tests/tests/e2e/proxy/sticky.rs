@@ -1,0 +1,94 @@
+//! Clients that come back to their server by a cookie.
+
+use std::collections::HashSet;
+
+use kettle_tests::backend::Backend;
+use kettle_tests::client::Dialer;
+use kettle_tests::http::{Connection, Response, request};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::{Setup, unused_address};
+
+use super::ok;
+
+fn setup(more: &str, servers: &[(&str, String)]) -> Setup {
+    let servers = servers.iter().map(|(name, address)| {
+        format!("[[backend.server]]\nname = \"{name}\"\naddress = \"{address}\"\n")
+    });
+    Setup::default().more(&format!(
+        "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n[[backend]]\nname = \"app\"\nbalance = \"cookie\"\n{more}\n{}",
+        servers.collect::<String>()
+    ))
+}
+
+/// A server that says its name to each request.
+fn saying(name: &str) -> (&str, String) {
+    let backend = Backend::listen();
+    backend.answer_all(&ok(name));
+    (name, backend.address().to_string())
+}
+
+fn asked(kettle: &Kettle, cookie: &str) -> Response {
+    let mut client = Dialer::default().connect(kettle.address());
+    let field =
+        if cookie.is_empty() { String::new() } else { format!("Cookie: a=b; {cookie}\r\n") };
+    client.send(&request("GET", "/app", &field)).unwrap();
+    client.response()
+}
+
+/// The pair of name and value that a response sets.
+fn given(response: &Response) -> Option<String> {
+    Some(response.header("set-cookie")?.split(';').next().unwrap().to_owned())
+}
+
+#[test]
+fn a_client_comes_back_to_its_server_wherever_that_is_asked_for() {
+    let servers = [saying("one"), saying("two")];
+    let kettle = Kettle::start(setup("", &servers));
+    let other = Kettle::start(setup("", &[servers[1].clone(), servers[0].clone()]));
+    let mut seen = HashSet::new();
+    for _ in 0..4 {
+        let first = asked(&kettle, "");
+        let cookie = given(&first).expect("a client without a cookie gets one");
+        seen.insert(first.body.clone());
+        assert!(!cookie.contains("127"), "{cookie}");
+        for kettle in [&kettle, &other, &kettle] {
+            let again = asked(kettle, &cookie);
+            assert_eq!((&again.body, again.header("set-cookie")), (&first.body, None));
+        }
+    }
+    assert_eq!(seen.len(), 2, "clients without a cookie are spread");
+    let said = asked(&kettle, "");
+    let said = said.header("set-cookie").unwrap();
+    assert!(said.starts_with("kettle_server="), "{said}");
+    assert!(said.ends_with("; Path=/; HttpOnly; Secure; SameSite=Lax"), "{said}");
+    for unknown in ["kettle_server=", "kettle_server=0123456789abcdef", "kettle_server=127.0.0.1"] {
+        assert!(given(&asked(&kettle, unknown)).is_some(), "{unknown}");
+    }
+}
+
+#[test]
+fn a_drained_server_keeps_its_clients_and_a_dead_one_gives_them_to_another() {
+    let servers = [saying("one"), saying("two")];
+    let more = "cookie = { name = \"s\", path = \"/app\", max_age = \"1h\", secure = false, http_only = false, same_site = \"strict\" }";
+    let kettle = Kettle::start(setup(more, &servers));
+    let first = loop {
+        let first = asked(&kettle, "");
+        if first.body == b"one" {
+            break first;
+        }
+    };
+    let said = first.header("set-cookie").unwrap();
+    assert!(said.ends_with("; Path=/app; Max-Age=3600; SameSite=Strict"), "{said}");
+    let cookie = given(&first).unwrap();
+    let _ = kettle.ctl(&["drain", "app/one"]).succeed();
+    for _ in 0..3 {
+        assert_eq!(asked(&kettle, &cookie).body, b"one");
+        assert_eq!(asked(&kettle, "").body, b"two");
+    }
+    let dead = [("one", unused_address().to_string()), servers[1].clone()];
+    let kettle = Kettle::start(setup(more, &dead));
+    let moved = asked(&kettle, &cookie);
+    assert_eq!(moved.body, b"two");
+    let cookie = given(&moved).expect("it is told of its new server");
+    assert_eq!(given(&asked(&kettle, &cookie)), None);
+}
