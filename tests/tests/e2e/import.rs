@@ -163,7 +163,7 @@ fn an_import_closes_what_it_cannot_carry_over_and_starts() {
         ),
         (
             "http { server { SITE location /b/ { try_files $uri @c; } \
-             location @c { fastcgi_pass 127.0.0.1:1; } } }",
+             location @c { uwsgi_pass 127.0.0.1:1; } } }",
             "try_files $uri @c",
             [200, 403],
         ),

@@ -201,6 +201,8 @@ async fn ask(
             && in_flight.goes_on(&mut attempts, trace)
         {
             stored.iter_mut().for_each(Spooled::begin_again);
+            // The rest of the body is the next server's from here on.
+            let sent = if matches!(sent, Sent::Whole) { sent } else { Sent::Part };
             kept = Some(Box::new((in_flight, head, sent)));
             continue;
         }

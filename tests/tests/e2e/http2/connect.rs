@@ -482,7 +482,8 @@ fn no_success_answers_a_request_for_a_tunnel_but_a_tunnel() {
     let files = "[[site.route]]\nprefix = \"/files\"\nroot = \"www\"\nbackend = \"app\"\nmissing = \"backend\"\nwebsocket = true\n";
     let setup = Setup::default().listener("http2 = true").more(&[before, files].concat());
     let setup = setup.file("www/a.txt", "a").more(&backend("app", "", &[servers.address()]));
-    let mut frames = Frames::connect(&Kettle::start(setup), &[]);
+    let kettle = Kettle::start(setup);
+    let mut frames = Frames::connect(&kettle, &[]);
     for (stream, path) in [(1, "/health"), (3, "/files/a.txt")] {
         frames.send(&connect(stream, path, &[]));
         assert_ne!(frames.next_of(HEADERS).payload[0], OK, "{path}");

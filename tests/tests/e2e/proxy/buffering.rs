@@ -297,7 +297,7 @@ fn a_full_disk_gets_503_and_all_of_it_is_free_again() {
     assert_eq!((entry.number("status"), entry.text("upstream_failure")), (503, "spool_failed"));
     kettle.wait_for_status("/spool/bytes", 0);
     assert_eq!(kettle.status("/spool/files"), 0);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(folder.path().join("bodies")).unwrap().count(), 0);
     let said = kettle.messages().text();
     assert_eq!(said.matches("could not be stored").count(), 1, "{said}");
     // Half of it had been written for each, and has room again.

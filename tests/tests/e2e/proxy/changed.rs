@@ -153,7 +153,7 @@ fn a_server_is_asked_for_the_query_that_a_rewrite_says() {
     let mut client = Dialer::default().connect(kettle.address());
     let mut kept = None;
     for (target, asked) in [
-        ("/app/x/a%26b/%40?c=%20", "/app/index.php?page=a%26b/%40&c=%20"),
+        ("/app/x/a%26b/%40?c=%20", "/app/index.php?page=a%26b/@&c=%20"),
         ("/app/x/", "/app/index.php?page="),
         ("/app/y?c", "/app/y?c"),
     ] {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use kettle_http::target::Target;
 
 use super::Failure;
-use super::handling::fixed_answer;
+use super::handling::{fixed_answer, path_of};
 use crate::error_page::HttpError;
 use crate::files::file_route::FileRoute;
 use crate::files::handler::Files;
@@ -57,7 +57,7 @@ impl Site {
             let asked = Asked::of(request);
             // Most sites ask nothing before, and each request comes by here.
             if self.before().is_empty() {
-                let Ok(path) = asked.head.path() else { break };
+                let Ok(path) = path_of(asked.head, start.path.as_deref()) else { break };
                 start.route = self.route(path, asked);
                 return request.files.take_wanted();
             }
