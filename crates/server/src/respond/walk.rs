@@ -25,7 +25,7 @@ use handed::HandedOver;
 use handling::{Looked, by_handler, not_found, path_of};
 use in_place::{in_place_of, intercepted};
 pub(super) use start::Start;
-use start::{knowing, take_query};
+use start::{Led, knowing, take_query};
 
 /// The reason why a request gets an error.
 pub(super) enum Failure {
@@ -124,7 +124,7 @@ pub(super) async fn respond_slowly<'s>(
                 }
             }
             Ok(Step::Led(next)) => {
-                let led = site.led(&responder.files, next, request).await;
+                let led = site.led(&responder.files, (next, Led::ByFile), request).await;
                 (route, path) = (led.route, led.path);
                 outcome = led.outcome.map(|outcome| (*outcome).map(Step::Answer));
             }

@@ -11,7 +11,7 @@ use crate::nginx::location::kind_of;
 use crate::nginx::regex::is_of_all;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
-use crate::nginx::variables::Said;
+use crate::nginx::variables::{Part, Said, parts};
 use crate::offer::list;
 
 impl Writer<'_> {
@@ -135,7 +135,7 @@ fn target_of(page: &Directive, scope: &Scope<'_>) -> Option<(Vec<String>, String
         let named = scope.named(uri)?;
         let inner = scope.server().with_location(named);
         let Some((_, own)) = text_of(named, &inner) else {
-            let (to, own) = redirect_of(named, &inner)?;
+            let (to, own) = redirect_of(named, &inner).or_else(|| sent_by(named))?;
             // Without `=` it has the status of the error, and nobody follows it.
             let status = if before.last().is_some_and(|it| it == "=") { own } else { status? };
             let is_redirect = [301, 302, 303, 307, 308].contains(&status);
@@ -160,6 +160,28 @@ fn target_of(page: &Directive, scope: &Scope<'_>) -> Option<(Vec<String>, String
     (!codes.is_empty()).then_some((codes, target))
 }
 
+/// The same where what was asked for is said without its query.
+fn sent_by(location: &Directive) -> Option<(String, u16)> {
+    let decides = |it: &&Directive| {
+        ["if", "rewrite", "set", "return"].contains(&&*it.name) || it.name.ends_with("_pass")
+    };
+    let directive = location.inner().iter().find(decides).filter(|it| it.name == "return")?;
+    let status: u16 = directive.word(0).parse().ok()?;
+    let is_redirect = matches!(status, 301 | 302 | 303 | 307 | 308);
+    let mut to = String::new();
+    for part in parts(directive.words.get(1).filter(|_| is_redirect)?) {
+        to.push_str(match part {
+            Part::Text(text) if text.contains(['{', '}']) => return None,
+            Part::Text(text) => text,
+            Part::Variable("request_uri") => "{path}",
+            Part::Variable("host" | "http_host") => "{host}",
+            Part::Variable("scheme") => "{scheme}",
+            Part::Variable(_) => return None,
+        });
+    }
+    Template::is_destination(&to).then_some((to, status))
+}
+
 /// The answer of a location that is nothing but a text, and its status: it is sent as a page.
 fn text_of(location: &Directive, scope: &Scope<'_>) -> Option<(String, u16)> {
     let decides = |it: &&Directive| ["if", "rewrite", "return", "set"].contains(&&*it.name);
@@ -181,7 +203,8 @@ fn text_of(location: &Directive, scope: &Scope<'_>) -> Option<(String, u16)> {
 
 /// Where a location leads that is nothing but a redirect, and its status: a page for passwords.
 fn redirect_of(location: &Directive, scope: &Scope<'_>) -> Option<(String, u16)> {
-    let [directive] = location.inner() else { return None };
+    let mut own = location.inner().iter().filter(|it| it.name != "internal");
+    let (Some(directive), None) = (own.next(), own.next()) else { return None };
     let said = Said::new();
     let known = Known { said: &said, scheme: None, expression: None, is_path: false };
     let place = Place::Exact(kind_of(&location.words).1.to_owned());

@@ -4,6 +4,7 @@ use kettle_http::h1::framing::BodyFraming;
 use kettle_http::message::AsAsked;
 
 use super::Start;
+use super::start::Led;
 use crate::error_page::HttpError;
 use crate::files::handler::Files;
 use crate::request::{Handed, HandedTo, Request};
@@ -42,7 +43,8 @@ impl HandedOver {
         let framing = request.body.set_framing(BodyFraming::None);
         self.before.get_or_insert((asked, framing));
         // What the site keeps from everybody is not handed over either.
-        let Start { route, outcome: None, .. } = site.led(files, path.clone(), request).await
+        let Start { route, outcome: None, .. } =
+            site.led(files, (path.clone(), Led::ByFile), request).await
         else {
             return Err(502.into());
         };

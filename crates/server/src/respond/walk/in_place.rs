@@ -2,6 +2,7 @@
 
 use kettle_http::h1::framing::BodyFraming;
 
+use super::start::Led;
 use super::{Place, Responder, Start, Step, configured_of};
 use crate::error_page::HttpError;
 use crate::redirect::pattern::location_of;
@@ -81,7 +82,7 @@ async fn page<'s>(
     held: &mut Held,
 ) -> Option<(Response, Option<&'s Route>)> {
     let Start { route, outcome: None, .. } =
-        site.led(&responder.files, path.to_owned(), request).await
+        site.led(&responder.files, (path.to_owned(), Led::ByError), request).await
     else {
         return None;
     };

@@ -27,21 +27,32 @@ pub(in crate::respond) struct Start<'s> {
     pub(in crate::respond) begun: Option<Begun>,
     /// The last of what comes before routes that has done anything.
     behind: Option<usize>,
-    /// True if files led to the path.
-    is_led: bool,
+    /// What led to the path, if it is not the one that was asked for.
+    led: Led,
     /// The outcome, if no route is asked. Boxed: most requests carry none.
     pub(in crate::respond) outcome: Option<Box<Result<Answer, Failure>>>,
+}
+
+/// What led to a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Led {
+    /// The client.
+    Not,
+    /// A file, or what a server handed over.
+    ByFile,
+    /// An error. What has answered the path that was asked for says nothing of its page.
+    ByError,
 }
 
 impl<'s> Start<'s> {
     /// At the route of the path that was asked for.
     pub(in crate::respond) fn at(route: Option<&'s Route>) -> Self {
-        Self { route, path: None, begun: None, behind: None, is_led: false, outcome: None }
+        Self { route, path: None, begun: None, behind: None, led: Led::Not, outcome: None }
     }
 
     /// At a path that files led to: an index, a fallback or a page.
-    pub(super) fn led(path: String) -> Self {
-        Self { path: Some(path), is_led: true, ..Self::at(None) }
+    pub(super) fn led(path: String, led: Led) -> Self {
+        Self { path: Some(path), led, ..Self::at(None) }
     }
 }
 
@@ -100,10 +111,10 @@ impl Site {
     pub(super) async fn led<'s>(
         &'s self,
         files: &Files,
-        path: String,
+        (path, led): (String, Led),
         request: &mut Request<'_>,
     ) -> Start<'s> {
-        let mut start = Start::led(path);
+        let mut start = Start::led(path, led);
         if let Some(wanted) = self.go_on(&mut start, request) {
             self.go_on_knowing(files, &mut start, wanted, request).await;
         }
@@ -134,13 +145,16 @@ impl Site {
         &self,
         target: Target<'_>,
         asked: Asked<'_>,
-        &Start { behind, is_led, .. }: &Start<'_>,
+        &Start { behind, led, .. }: &Start<'_>,
     ) -> Option<(usize, Result<Beforehand, HttpError>)> {
+        let own = asked.head.path().unwrap_or_default();
         self.before().for_path(target.path, behind).find_map(|(number, before)| {
             let outcome = before.ask(target, asked, self.words(), &self.configured).transpose()?;
             let counts = match &outcome {
-                Ok(Beforehand::Rewritten(_)) => !is_led,
-                Ok(Beforehand::Redirect(response)) => !is_led || !self.leads_back(response, asked),
+                _ if led == Led::Not => true,
+                Ok(Beforehand::Rewritten(_)) => false,
+                _ if led == Led::ByError && before.is_for(own, asked, self.words()) => false,
+                Ok(Beforehand::Redirect(response)) => !self.leads_back(response, asked),
                 Ok(Beforehand::Fixed(_)) | Err(_) => true,
             };
             counts.then_some((number, outcome))
@@ -170,7 +184,7 @@ impl Site {
         }
         let Ok(target) = request.head.target() else { return true };
         let path = [files.prefix.as_str(), &program.path].concat();
-        let start = Start::led(String::new());
+        let start = Start::led(String::new(), Led::ByFile);
         self.first_before(Target { path: &path, ..target }, Asked::of(request), &start).is_some()
     }
 }
