@@ -183,7 +183,10 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
     #[must_use]
     pub fn begin_handed(&mut self, path: String, query: Option<String>) -> AsAsked {
         let handed = self.handed.replace(path.into());
-        AsAsked { handed, ..self.begin_reading(query) }
+        let fields = self.fields.without(self.bytes.as_ref(), &[b"upgrade"]);
+        let asked = self.begin_reading(query);
+        let fields = std::mem::replace(&mut self.fields, fields);
+        AsAsked { handed, fields, ..asked }
     }
 
     fn begin_reading(&mut self, query: Option<String>) -> AsAsked {

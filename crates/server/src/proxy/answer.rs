@@ -168,16 +168,12 @@ async fn ask(
     let mut reuse = if is_bound { Reuse::Nothing } else { outgoing.reuse() };
     let is_stored = stored.is_some();
     // The answer of a server that is passed on if no other takes the request.
-    let mut kept: Option<Box<(InFlight, ResponseHead<Bytes>, Sent)>> = None;
+    let mut kept: Option<KeptAnswer> = None;
     let (in_flight, head, sent) = loop {
         let begun = begin(&mut upstream, pool, &mut attempts, reuse, request, trace).await;
-        let mut in_flight = match (begun, kept.take()) {
-            (Ok(in_flight), _) => in_flight,
-            (Err(PassError::Upstream(_)), Some(answer)) => {
-                answer.0.note_again(&answer.1, trace);
-                break *answer;
-            }
-            (Err(error), _) => return Err(error),
+        let mut in_flight = match begun {
+            Ok(in_flight) => in_flight,
+            Err(error) => break kept_answer(error, kept, trace)?,
         };
         let conversed = converse(route, &mut in_flight, outgoing, stored.as_mut(), request).await;
         let (head, sent) = match conversed {
@@ -194,7 +190,7 @@ async fn ask(
                 stored.iter_mut().for_each(Spooled::begin_again);
                 continue;
             }
-            Err(error) => return Err(error),
+            Err(error) => break kept_answer(error, kept, trace)?,
         };
         in_flight.note(&head, trace);
         if outgoing.goes_on_after(head.status(), is_stored)
@@ -211,6 +207,24 @@ async fn ask(
     pass_on(route, outgoing, stored, request, (in_flight, head, sent), (asks_upgrade, is_bound))
 }
 
+/// An answer, and how much of the request had been sent before it.
+type KeptAnswer = Box<(InFlight, ResponseHead<Bytes>, Sent)>;
+
+/// The answer of an earlier server in place of what went wrong with a later one.
+fn kept_answer(
+    error: PassError,
+    kept: Option<KeptAnswer>,
+    trace: &mut Trace,
+) -> Result<(InFlight, ResponseHead<Bytes>, Sent), PassError> {
+    match (error, kept) {
+        (PassError::Upstream(_), Some(answer)) => {
+            answer.0.note_again(&answer.1, trace);
+            Ok(*answer)
+        }
+        (error, _) => Err(error),
+    }
+}
+
 /// Makes of a server's answer what the client gets.
 fn pass_on(
     route: &ProxyRoute,
@@ -223,7 +237,10 @@ fn pass_on(
     // One that was asked to change its protocol may believe that it did.
     let may_keep = !asks_upgrade && !is_bound && !outgoing.is_doubtful;
     let is_whole = matches!(sent, Sent::Whole);
-    if let Some(handed) = Handed::of(&head) {
+    let to_come_back = in_flight.cookie(outgoing, request.client.scheme == Scheme::Https);
+    if let Some(mut handed) = Handed::of(&head) {
+        let cookie = to_come_back.map(|cookie| ("set-cookie", cookie.into_bytes()));
+        handed.fields.extend(cookie);
         if let Ok(answered) = in_flight.answer(head, outgoing.is_head(), may_keep && is_whole) {
             answered.body.read_past();
         }
@@ -240,7 +257,6 @@ fn pass_on(
     }
     let framing = stored.as_ref().map(|it| BodyFraming::Length(it.bytes()));
     let coding = in_flight.body_coding(framing.unwrap_or(request.body.framing()));
-    let to_come_back = in_flight.cookie(outgoing, request.client.scheme == Scheme::Https);
     let answered = in_flight.answer(head, outgoing.is_head(), may_keep && is_whole);
     let mut response = answered?;
     // Only beside that response: what takes the place of a broken one comes from elsewhere.

@@ -165,11 +165,17 @@ impl Site {
     fn leads_back(&self, redirect: &Response, asked: Asked<'_>) -> bool {
         let location = redirect.fields.values("location").next().unwrap_or_default();
         let url = String::from_utf8_lossy(location);
-        let path = match url.split_once("://") {
-            Some((_, rest)) => rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/"),
-            None => &url,
-        };
-        path == &*asked.words(self.words()).reference
+        let words = asked.words(self.words());
+        let host = words.host.as_deref().unwrap_or_default();
+        match url.split_once("://") {
+            Some((scheme, rest)) => {
+                let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+                scheme == words.scheme.as_str()
+                    && authority.eq_ignore_ascii_case(host)
+                    && path == &*words.reference
+            }
+            None => *url == *words.reference,
+        }
     }
 
     /// True if what comes before routes has an answer of its own for the path of a program that was asked for with more behind it.
