@@ -234,7 +234,7 @@ pub(crate) fn needs(config: &Config) -> Vec<Need<'_>> {
         let at = config.position_of("server.state_directory");
         let consequence =
             "bodies of requests of more than 64 KiB get 503 on routes that store them";
-        needs.push(Need::new(at, &config.server.state_directory, Act::Keep, consequence));
+        needs.push(Need::new(at, config.server.stored_bodies(), Act::Keep, consequence));
     }
     needs
 }
