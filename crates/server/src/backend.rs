@@ -95,6 +95,8 @@ pub struct Server {
     connections_max: Option<u32>,
     is_backup: bool,
     key: u64,
+    /// What cookies name it by: the same on all hosts that call it and its backend so.
+    cookie_key: u64,
 }
 
 /// A server by the configuration in force, and how TLS is spoken to it.
@@ -175,7 +177,8 @@ impl Backend {
                 Some(1) => it.address.value.to_string(),
                 _ => format!("{} {name}", it.address.value),
             };
-            Arc::new(Server::new(it, &key, same.map(Arc::as_ref), settings.check.is_some()))
+            let known = same.map(Arc::as_ref);
+            Arc::new(Server::new(it, &settings.name.value, &key, known, settings.check.is_some()))
         };
         let servers: Vec<_> = all().zip(same).map(server).collect();
         Self {
@@ -219,14 +222,22 @@ impl Backend {
 }
 
 impl Server {
-    fn new(settings: &BackendServer, key: &str, known: Option<&Self>, is_checked: bool) -> Self {
+    fn new(
+        settings: &BackendServer,
+        backend: &str,
+        key: &str,
+        known: Option<&Self>,
+        is_checked: bool,
+    ) -> Self {
+        let name = name_of(settings);
         let address = settings.address.value.clone();
         let state = match known {
             Some(known) => Arc::clone(&known.state),
             None => Arc::new(ServerState::new(&address, is_checked)),
         };
         Self {
-            name: name_of(settings).into(),
+            cookie_key: balance::mix(balance::key_of(&format!("{backend} {name}"))),
+            name: name.into(),
             key: balance::key_of(key),
             address,
             state,

@@ -6,7 +6,7 @@ use kettle_config::{Balance, SameSite, ServerCookie};
 use tokio::time::Instant;
 
 use super::slot::Choice;
-use super::{Backend, Server, balance};
+use super::{Backend, Server};
 
 impl Backend {
     /// The cookie that names servers, if one does.
@@ -23,7 +23,7 @@ impl Backend {
         asked: Option<u64>,
         is_secure: bool,
     ) -> Option<String> {
-        let key = self.cookie_key(server);
+        let key = server.cookie_key;
         let name = self.cookie_name().filter(|_| asked != Some(key))?;
         let default = ServerCookie::default();
         let settings = self.settings.cookie.as_ref().unwrap_or(&default);
@@ -51,15 +51,11 @@ impl Backend {
         let servers = self.servers.iter().enumerate();
         let (index, server) = servers
             .filter(|(index, _)| !tried.contains(index))
-            .find(|(_, server)| self.cookie_key(server) == asked)?;
+            .find(|(_, server)| server.cookie_key == asked)?;
         if !server.state.is_well(now) {
             return None;
         }
         Some(self.take_of(index, server).map_or(Choice::Full, Choice::Taken))
-    }
-
-    fn cookie_key(&self, server: &Server) -> u64 {
-        balance::mix(balance::key_of(&format!("{} {}", self.name, server.name)))
     }
 }
 

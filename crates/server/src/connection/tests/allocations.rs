@@ -11,8 +11,8 @@ use super::*;
 /// The counts when these were last lowered: heads and where their fields stand, the request and the response as they are passed on, futures
 /// that are boxed because they are large, and over HTTP/2 a stream. With 20, they were 8 % of what a small response costs in user space; a
 /// change that needs one more says here what for.
-const HTTP1_ALLOCATIONS_MAX: u64 = 11;
-const HTTP2_ALLOCATIONS_MAX: u64 = 14;
+const HTTP1_ALLOCATIONS_MAX: u64 = 9;
+const HTTP2_ALLOCATIONS_MAX: u64 = 12;
 
 const WARM: u32 = 64;
 const COUNTED: u32 = 64;
