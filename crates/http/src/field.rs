@@ -23,23 +23,6 @@ pub(crate) fn trim(mut value: &[u8]) -> &[u8] {
     value
 }
 
-/// Where a byte stands first. Looks at eight bytes at a time.
-pub(crate) fn position(bytes: &[u8], wanted: u8) -> Option<usize> {
-    let (eights, rest) = bytes.as_chunks::<8>();
-    for (number, eight) in eights.iter().enumerate() {
-        let differing = u64::from_le_bytes(*eight) ^ (LOWEST_BITS * u64::from(wanted));
-        // The lowest bit that is set belongs to the first byte that does not differ.
-        let same = differing.wrapping_sub(LOWEST_BITS) & !differing & (LOWEST_BITS << 7);
-        if same != 0 {
-            return Some(number * 8 + same.trailing_zeros() as usize / 8);
-        }
-    }
-    rest.iter().position(|byte| *byte == wanted).map(|at| eights.len() * 8 + at)
-}
-
-/// In a number, the lowest bit of each of its bytes.
-const LOWEST_BITS: u64 = u64::MAX / 0xff;
-
 /// The members of a comma-separated list, trimmed; empty ones are skipped (RFC 9110 §5.6.1.2).
 ///
 /// Quoted strings are not looked into: use it only for lists whose members are tokens.
@@ -171,6 +154,3 @@ const fn is_of_tokens(byte: u8) -> bool {
                 | b'~'
         )
 }
-
-#[cfg(test)]
-mod tests;

@@ -2,6 +2,8 @@
 
 use std::task::Context;
 
+use memchr::memchr;
+
 use super::connection::Connection;
 use super::frame::{
     DATA, END_HEADERS, END_STREAM, ErrorCode, FrameHead, HEAD_BYTES, HEADERS, PAYLOAD_BYTES_MAX,
@@ -9,7 +11,7 @@ use super::frame::{
 };
 use super::hpack;
 use super::stream::Stream;
-use crate::field::{position, trim};
+use crate::field::trim;
 
 /// How much of a body may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,10 +157,10 @@ fn field_lines(lines: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut left = lines;
     std::iter::from_fn(move || {
         while !left.is_empty() {
-            let end = position(left, b'\n').map_or(left.len(), |end| end + 1);
+            let end = memchr(b'\n', left).map_or(left.len(), |end| end + 1);
             let (line, rest) = left.split_at_checked(end)?;
             left = rest;
-            if let Some(colon) = position(line, b':').filter(|_| !line.starts_with(b"HTTP/1")) {
+            if let Some(colon) = memchr(b':', line).filter(|_| !line.starts_with(b"HTTP/1")) {
                 let (name, value) = line.split_at_checked(colon)?;
                 return Some((name, trim(value.get(1..)?.trim_ascii_end())));
             }
