@@ -88,15 +88,9 @@ impl<'r> Asked<'r> {
         Self { head, client: None, certificate: None, files: None, server_name: None }
     }
 
-    /// The host that is asked for, without its port, as servers are told it: in lower case, without a last dot, and that of TLS where
-    /// the request names none.
+    /// The host that is asked for, as [`asked_host`] has it.
     pub(crate) fn host(self) -> Option<Cow<'r, str>> {
-        let host = self.head.authority().map(|it| it.host).or(self.server_name)?;
-        let host = host.strip_suffix('.').unwrap_or(host);
-        Some(match host.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            true => host.to_ascii_lowercase().into(),
-            false => host.into(),
-        })
+        asked_host(self.head, self.server_name)
     }
 
     /// What words stand for in it, by what the client asked for.
@@ -121,6 +115,18 @@ impl<'r> Asked<'r> {
             source,
         }
     }
+}
+
+/// The host that is asked for, without its port, as it is compared and as servers are told it: in lower case, without a last dot, and
+/// that of TLS where the request names none.
+pub(crate) fn asked_host<'r>(head: &'r Head, server_name: Option<&'r str>) -> Option<Cow<'r, str>> {
+    let host = head.authority().map(|it| it.host).or(server_name)?;
+    let host = host.strip_suffix('.').unwrap_or(host);
+    // Most are sent so.
+    Some(match host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => host.to_ascii_lowercase().into(),
+        false => host.into(),
+    })
 }
 
 /// The value of a header; empty if there is none. Several of one name are one, with commas (RFC 9110 §5.3).

@@ -15,7 +15,7 @@ use super::ProxyRoute;
 use crate::client_address::ClientHost;
 use crate::request::{Client, Head, Request};
 use crate::upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
-use crate::words::Words;
+use crate::words::{Words, asked_host};
 
 impl ProxyRoute {
     /// The request for a server, with this path if not the one asked for; none if there is no host to ask for, or `Connection` has too many members. It
@@ -44,17 +44,7 @@ impl ProxyRoute {
         let target = Target { path: &path, ..target };
         let reference = reference(target, head.raw_target(), self.slash_runs)?;
         let client = request.client;
-        let words = Words {
-            head: Some(head),
-            host: asked.as_deref().map(Cow::Borrowed),
-            reference: Cow::Borrowed(&reference),
-            path: Some(target.path),
-            scheme: client.scheme,
-            client: Some(client),
-            certificate: request.certificate().filter(|_| self.words.asks_certificates),
-            answer: None,
-            source: &self.words,
-        };
+        let words = self.words_for(request, asked.as_deref(), target.path, &reference);
         let (method, host) = (head.method().as_str(), words.host(self.host.as_ref())?);
         let mut outgoing =
             OutgoingRequest::new(method, &reference, &host, client.host(), self.timeout)?;
@@ -100,6 +90,27 @@ impl ProxyRoute {
         Some(outgoing.ended())
     }
 
+    /// What words stand for in a request for this host, path and reference.
+    pub(super) fn words_for<'w>(
+        &'w self,
+        request: &'w Request<'_>,
+        host: Option<&'w str>,
+        path: &'w str,
+        reference: &'w str,
+    ) -> Words<'w> {
+        Words {
+            head: Some(&request.head),
+            host: host.map(Cow::Borrowed),
+            reference: Cow::Borrowed(reference),
+            path: Some(path),
+            scheme: request.client.scheme,
+            client: Some(request.client),
+            certificate: request.certificate().filter(|_| self.words.asks_certificates),
+            answer: None,
+            source: &self.words,
+        }
+    }
+
     /// Which of a request's trailers a server gets.
     pub(super) fn request_trailers(&self, head: &Head, client: &Client) -> TrailerFilter {
         let own = self.request_headers.iter().map(|(name, _)| name.to_ascii_lowercase());
@@ -118,12 +129,10 @@ impl ProxyRoute {
         head: &'r Head,
         server_name: Option<&'r str>,
     ) -> Option<Cow<'r, str>> {
-        let authority = head.authority();
-        let asked = authority.as_ref().map(|authority| authority.host).or(server_name);
-        let asked = asked.map(|host| in_lower_case(host.strip_suffix('.').unwrap_or(host)));
+        let asked = asked_host(head, server_name);
         let own = self.names.iter().find(|name| !name.contains('*') && **name != ANY_NAME);
         let host = asked.filter(|host| own.is_none() || self.has_name(host));
-        let port = authority.and_then(|authority| authority.port);
+        let port = head.authority().and_then(|authority| authority.port);
         Some(match (host, port) {
             (Some(host), Some(port)) => format!("{host}:{port}").into(),
             (Some(host), None) => host,
@@ -239,14 +248,6 @@ fn add_node(value: &mut Vec<u8>, client: ClientHost) {
         ClientHost::Ip(IpAddr::V4(_)) => add_host(value, client),
         // Writing to memory cannot fail.
         ClientHost::Ip(IpAddr::V6(address)) => _ = write!(value, "\"[{address}]\""),
-    }
-}
-
-/// A host as it is compared and passed on; most are sent so.
-fn in_lower_case(host: &str) -> Cow<'_, str> {
-    match host.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        true => Cow::Owned(host.to_ascii_lowercase()),
-        false => Cow::Borrowed(host),
     }
 }
 

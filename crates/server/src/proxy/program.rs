@@ -141,17 +141,7 @@ impl ProxyRoute {
         let sent = reference(sent, raw, self.slash_runs)?;
         let reference = reference(target, raw, self.slash_runs)?;
         let client = request.client;
-        let words = Words {
-            head: Some(head),
-            host: asked.as_deref().map(Cow::Borrowed),
-            reference: Cow::Borrowed(&reference),
-            path: Some(path),
-            scheme: client.scheme,
-            client: Some(client),
-            certificate: request.certificate().filter(|_| self.words.asks_certificates),
-            answer: None,
-            source: &self.words,
-        };
+        let words = self.words_for(request, asked.as_deref(), path, &reference);
         let method = head.method().as_str();
         let mut outgoing = self.begun(route, method, client.host(), &words)?;
         let mut told = Told { route, outgoing: &mut outgoing };

@@ -3,13 +3,10 @@
 
 use kettle_http::target::{SlashRuns, Target, reference};
 
-use std::borrow::Cow;
-
 use super::ProxyRoute;
 use super::outgoing::is_ours;
 use crate::request::Request;
 use crate::upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
-use crate::words::Words;
 
 impl ProxyRoute {
     /// A GET of this path and query about what the client asks for, with the client's fields of these names; none if there is no host to
@@ -29,17 +26,7 @@ impl ProxyRoute {
         // As the route was found: who decides by the path must not see another one.
         let reference = reference(target, head.raw_target(), SlashRuns::Merged)?;
         let client = request.client;
-        let words = Words {
-            head: Some(head),
-            host: asked.as_deref().map(Cow::Borrowed),
-            reference: Cow::Borrowed(&reference),
-            path: Some(target.path),
-            scheme: client.scheme,
-            client: Some(client),
-            certificate: request.certificate().filter(|_| self.words.asks_certificates),
-            answer: None,
-            source: &self.words,
-        };
+        let words = self.words_for(request, asked.as_deref(), target.path, &reference);
         let host = words.host(self.host.as_ref())?;
         let (client_host, timeout) = (client.host(), self.timeout);
         let mut outgoing = OutgoingRequest::new("GET", asked_for, &host, client_host, timeout)?;

@@ -12,12 +12,12 @@ use tokio::task::spawn_local;
 use tokio::time::sleep;
 
 use super::{CachedRoute, WRITE_TIME_MAX, device};
+use crate::disk::Device;
 use crate::files::compressed;
 use crate::files::entry::Content;
 use crate::files::handler::Files;
 use crate::files::object::{ReadyForm, ReadyObject};
 use crate::response::Body;
-use crate::stores::OpenStore;
 
 /// What is known of an object in a coding.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub fn coded_form(
     let Some(ReadyForm { content, body }) =
         object.form_at_once(coding, &device, files.clock(), files.memory())
     else {
-        route.keep_form(open, files, &object, coding);
+        route.keep_form(device, files, &object, coding);
         return CodedForm::NotAtHand;
     };
     match content {
@@ -63,9 +63,9 @@ pub fn coded_form(
 
 impl CachedRoute {
     /// Has a form kept that is not at hand, unless another is on its way.
-    fn keep_form(&self, open: &OpenStore, files: &Files, object: &ReadyObject, coding: Coding) {
+    fn keep_form(&self, device: Arc<Device>, files: &Files, object: &ReadyObject, coding: Coding) {
         let Some(place) = files.encoders().form_place() else { return };
-        let (device, disks) = (device(files.disks(), open), files.disks().within(WRITE_TIME_MAX));
+        let disks = files.disks().within(WRITE_TIME_MAX);
         let (encoders, store) = (files.encoders().clone(), Arc::clone(&self.store));
         let keep = object.keeping_form(coding, move |plain| compressed::compress(coding, plain));
         spawn_local(async move {
