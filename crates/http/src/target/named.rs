@@ -1,5 +1,7 @@
 //! Paths that a server names in place of its answer, encoded as in a URI. What climbs, or could mean two things, is none.
 
+use super::{hexadecimal, is_refused};
+
 /// A path and its query; `None` if that is no path.
 #[must_use]
 pub fn named_target(value: &[u8]) -> Option<(String, Option<String>)> {
@@ -18,15 +20,11 @@ pub fn named_path(value: &[u8]) -> Option<String> {
     let mut rest = value;
     while let [byte, behind @ ..] = rest {
         let (byte, behind) = match (byte, behind) {
-            (b'%', [high, low, behind @ ..]) => {
-                let digit = |digit: u8| char::from(digit).to_digit(16);
-                (u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()?, behind)
-            }
+            (b'%', [high, low, behind @ ..]) => (hexadecimal(*high, *low).ok()?, behind),
             (b'%', _) => return None,
             _ => (*byte, behind),
         };
-        // A backslash is a separator to some.
-        if byte < b' ' || byte == 0x7f || byte == b'\\' {
+        if byte != b'/' && is_refused(byte) {
             return None;
         }
         if !(byte == b'/' && decoded.ends_with(b"/")) {
