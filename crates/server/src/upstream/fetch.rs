@@ -38,18 +38,13 @@ async fn try_fetch(
     let mut upstream = Arc::clone(upstream);
     let mut attempts = upstream.backend.attempts(request.client);
     let mut reuse = request.reuse();
+    // The answer of a server that is taken if no other has one.
     let mut kept: Option<Box<(InFlight, ResponseHead<Bytes>)>> = None;
-    loop {
+    let error = loop {
         let begun = begin(&mut upstream, pool, &mut attempts, reuse, trace).await;
-        let mut in_flight = match (begun, kept.take()) {
-            (Ok(in_flight), _) => in_flight,
-            // No other server takes it.
-            (Err(_), Some(answer)) => {
-                let (in_flight, head) = *answer;
-                in_flight.note_again(&head, trace);
-                return in_flight.answer(head, request.is_head(), true);
-            }
-            (Err(error), None) => return Err(error),
+        let mut in_flight = match begun {
+            Ok(in_flight) => in_flight,
+            Err(error) => break error,
         };
         match ask(&mut in_flight, request, on_interim).await {
             Ok(head) => {
@@ -69,9 +64,12 @@ async fn try_fetch(
             Err(error)
                 if request.goes_on_behind(&error, false)
                     && in_flight.goes_on(&mut attempts, trace) => {}
-            Err(error) => return Err(error),
+            Err(error) => break error,
         }
-    }
+    };
+    let (in_flight, head) = *kept.ok_or(error)?;
+    in_flight.note_again(&head, trace);
+    in_flight.answer(head, request.is_head(), true)
 }
 
 /// Takes a connection. It is apart from what follows it, so that both take the same memory.

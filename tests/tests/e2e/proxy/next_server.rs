@@ -75,6 +75,25 @@ fn an_answer_is_passed_on_where_no_other_server_takes_the_request() {
 }
 
 #[test]
+fn an_answer_is_passed_on_where_the_next_server_breaks_off() {
+    let store = "[[cache]]\nname = \"main\"\ndirectory = \"kept\"\n";
+    for cached in ["", "cache = { store = \"main\" }"] {
+        let [first, second] = [Backend::listen(), Backend::listen()];
+        let route = format!("retry_on = [\"503\"]\n{cached}");
+        let servers = [first.address(), second.address()];
+        let setup = before_with("off", &route, FIRST, &servers).file("kept/.keep", "");
+        let kettle = Kettle::start(if cached.is_empty() { setup } else { setup.more(store) });
+        let mut client = asking(&kettle, &get("/app/one"));
+        let _first = answered(&first, &busy("only"));
+        read_head(&mut second.accept());
+        let response = client.response();
+        assert_eq!((response.status, &*response.body), (503, &b"only"[..]), "{cached}");
+        let entry = kettle.entry("/app/one");
+        assert_eq!(entry.text("server"), first.address().to_string());
+    }
+}
+
+#[test]
 fn only_what_may_be_repeated_goes_on() {
     let [first, second] = [Backend::listen(), Backend::listen()];
     let body = content(200_000);
