@@ -162,6 +162,9 @@ pub(crate) struct LoadArguments {
     /// Connect to this address and port instead of where the URL's host is
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) connect: Option<SocketAddr>,
+    /// A header of each request, such as 'Accept-Encoding: gzip'; may be said several times
+    #[arg(long = "header", short = 'H', value_name = "NAME: VALUE", value_parser = parse_header)]
+    pub(crate) headers: Vec<(String, String)>,
     /// Connections open at the same time; each asks again as soon as it has its answer
     #[arg(long, short, default_value_t = 10, value_name = "NUMBER", value_parser = parse_count)]
     pub(crate) connections: u32,
@@ -232,6 +235,15 @@ fn ramp(text: &str) -> Result<(f64, f64), String> {
     let wrong = || "write the rate at the start and at the end, such as 50..5000".to_owned();
     let (from, to) = text.split_once("..").ok_or_else(wrong)?;
     Ok((parse_positive(from).map_err(|_| wrong())?, parse_positive(to).map_err(|_| wrong())?))
+}
+
+/// `Accept-Encoding: gzip`.
+fn parse_header(text: &str) -> Result<(String, String), String> {
+    let wrong = "write a name, a colon and a value, such as 'Accept-Encoding: gzip'";
+    let (name, value) = text.split_once(':').ok_or(wrong)?;
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let is_well = !name.is_empty() && name.bytes().all(is_name) && !value.contains(['\r', '\n']);
+    is_well.then(|| (name.to_owned(), value.trim().to_owned())).ok_or_else(|| wrong.to_owned())
 }
 
 const EXAMPLES: &str = "\

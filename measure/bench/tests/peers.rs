@@ -317,6 +317,7 @@ fn load(target: SocketAddr, offer: Offer) -> Load {
         expect: Expect { body_bytes: Some(BODY_BYTES), body_sha256: None },
         body: BodyUse::Open,
         cpus: vec![cpu()],
+        headers: Vec::new(),
         sources: 1,
         timeout: Duration::from_secs(20),
     }

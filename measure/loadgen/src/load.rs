@@ -17,6 +17,8 @@ pub struct Load {
     /// The request's path and query. For `{}` in it each request has a number that no other has, for `{9}` one of the numbers
     /// below 9, in turn, and for `{9~2}` one that is drawn at random: 2 is the seed.
     pub path: String,
+    /// Header fields beside `Host`, as names and values. Over HTTP/2 the names are sent in small letters.
+    pub headers: Vec<(String, String)>,
     /// TLS as it is offered, one choice each; `None` is plain HTTP.
     pub tls: Option<Offer>,
     pub reuse: Reuse,

@@ -2,11 +2,13 @@
 //! kept responses, idle connections; what keeping a response costs; and how long a request waits at most while the index grows.
 
 mod bed;
+mod behind;
 mod load;
 mod record;
 mod server;
 mod table;
 
+use std::thread::park_timeout;
 use std::time::{Duration, Instant};
 
 use super::MeasureArguments;
@@ -32,6 +34,14 @@ pub enum Kind {
     Sites,
     /// Idle ones.
     Connections,
+    /// Those that are told to be slow, each a long file.
+    Downloads,
+    /// Of a program that is asked by FastCGI.
+    Programs,
+    /// Of a file, each behind a question who may come in.
+    Checks,
+    /// Of a backend's text, compressed on its way.
+    Texts,
 }
 
 /// A row: one kind, with more and more of it.
@@ -89,6 +99,10 @@ pub const ROWS: &[Row] = &[
     row("regular expressions of a site", Kind::Expressions, 1_024, &[1, 10, 50], None),
     row("sites with a certificate each", Kind::Sites, 1_024, &[100, 1_000, 10_000], None),
     row("idle connections", Kind::Connections, 1_024, &[10, 100, 1_000, 8_000], None),
+    row("downloads at 4 KiB/s", Kind::Downloads, 64 << 20, &[100, 1_000, 8_000], None),
+    row("KiB of a program by FastCGI", Kind::Programs, 1_024, &[1], Some(0.75)),
+    row("check of who may come in, and 1 KiB", Kind::Checks, 1_024, &[1], Some(0.80)),
+    row("text of 50 KiB, compressed", Kind::Texts, 51_200, &[1], None),
 ];
 
 /// Measures everything, writes the results and prints the table; into the documents if they are to be the new ones.
@@ -131,7 +145,10 @@ fn measure(bed: &GrowthBed, row: &Row, record: &mut GrowthRecord) -> Result<(), 
             Some(pair) => pair,
             None => bed.pair(row, number, DEFAULT_HOT_MEMORY)?,
         };
-        point(bed, row, number, &pair, record)?;
+        match row.kind {
+            Kind::Downloads => downloads(bed, row, number, &pair, record)?,
+            _ => point(bed, row, number, &pair, record)?,
+        }
         kept = Some(pair);
     }
     Ok(())
@@ -150,7 +167,7 @@ fn point(
         let server = pair.server(program);
         match row.kind {
             Kind::Objects => keep(bed, row, number, (pair, program), record)?,
-            Kind::Connections => held.push(bed.hold_idle(server, number)?),
+            Kind::Connections => held.push(bed.hold(server, number, "--idle")?),
             Kind::Files => {
                 let path = format!("/f{{{number}}}");
                 let all = format!("-n {} -c 16", 2 * number);
@@ -160,6 +177,7 @@ fn point(
             _ => {}
         }
     }
+    let load = behind::load(row.kind);
     for round in 0..bed.rounds {
         for program in Program::in_turn(round) {
             let server = pair.server(program);
@@ -167,15 +185,42 @@ fn point(
             let target = LoadTarget { port: server.port, host: "localhost", path: &path };
             if round == 0 {
                 // What is asked for at random from the second round on was asked for at random before.
-                bed.client.run(target, "-c 16 --seconds 1")?;
+                bed.client.run(target, &format!("{load} --seconds 1"))?;
             }
             let before = server.cpu_us();
-            let answers = bed.client.run(target, &format!("-c 16 --seconds {}", bed.seconds))?;
+            let answers = bed.client.run(target, &format!("{load} --seconds {}", bed.seconds))?;
             let cpu = (server.cpu_us() - before) / answers.succeeded;
             let sample = Sample::new(row.name, number, (program, round))
                 .with("cpu_us_per_transaction", cpu)
                 .with("memory_bytes", server.memory_bytes());
-            record.push(sample);
+            record.push(match row.kind {
+                Kind::Texts => sample.with("body_bytes", answers.body_bytes / answers.succeeded),
+                _ => sample,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What a second of a download that is told to be slow costs, with so many of them at once.
+fn downloads(
+    bed: &GrowthBed,
+    row: &Row,
+    number: u64,
+    pair: &Pair,
+    record: &mut GrowthRecord,
+) -> Result<(), String> {
+    for round in 0..bed.rounds {
+        for program in Program::in_turn(round) {
+            let server = pair.server(program);
+            let held = bed.hold(server, number, "")?;
+            let (begun, before) = (Instant::now(), server.cpu_us());
+            park_timeout(Duration::from_secs(bed.seconds));
+            let cpu = (server.cpu_us() - before) / begun.elapsed().as_secs_f64() / number as f64;
+            let sample = Sample::new(row.name, number, (program, round)).part("paced");
+            let memory = server.memory_bytes();
+            record.push(sample.with("cpu_us_per_second", cpu).with("memory_bytes", memory));
+            drop(held);
         }
     }
     Ok(())
@@ -186,6 +231,8 @@ fn path(row: &Row, number: u64, round: usize) -> String {
     match row.kind {
         Kind::Files | Kind::Objects => format!("/f{{{number}~{}}}", round + 1),
         Kind::Routes => format!("/r{}/f0", number - 1),
+        Kind::Programs => "/program.php".to_owned(),
+        Kind::Texts => "/t".to_owned(),
         _ => "/f0".to_owned(),
     }
 }

@@ -137,6 +137,16 @@ fn a_load_is_closed_or_open_or_a_ramp() {
 }
 
 #[test]
+fn a_header_is_a_name_and_a_value() {
+    let headers = load(&["-H", "Accept-Encoding: gzip", "--header", "X-A:1"]).unwrap().headers;
+    let expected = [("Accept-Encoding", "gzip"), ("X-A", "1")];
+    assert_eq!(headers, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    for wrong in ["gzip", ": gzip", "a b: c", "a: b\r\nc: d"] {
+        assert!(load(&["-H", wrong]).is_err(), "{wrong}");
+    }
+}
+
+#[test]
 fn nothing_is_counted_from_zero() {
     for words in [
         ["--connections", "0"],

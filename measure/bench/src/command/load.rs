@@ -107,6 +107,7 @@ fn plan(arguments: &LoadArguments, url: &Url) -> Result<Load, String> {
         },
         cpus,
         // Only this machine has 127.0.0.2 and the like.
+        headers: arguments.headers.clone(),
         sources: if target.ip().is_loopback() {
             capacity::sources(connections, per_second)
         } else {

@@ -47,6 +47,7 @@ fn load(subject: &Subject, setup: &Setup, address: SocketAddr) -> Load {
         expect: Expect::default(),
         body: BodyUse::Open,
         cpus: process::cpus_allowed().into_iter().take(1).collect(),
+        headers: Vec::new(),
         sources: 1,
         timeout: PATIENCE,
     }

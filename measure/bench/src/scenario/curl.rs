@@ -153,6 +153,7 @@ mod tests {
             expect: Expect { body_bytes: Some(body_bytes), body_sha256: None },
             body: BodyUse::Open,
             cpus: vec![0],
+            headers: Vec::new(),
             sources: 1,
             timeout: Duration::from_secs(1),
         }

@@ -68,6 +68,7 @@ pub(super) mod tests {
             expect: Expect::default(),
             body: BodyUse::Open,
             cpus: vec![0],
+            headers: Vec::new(),
             sources: 1,
             timeout: Duration::from_secs(2),
         }

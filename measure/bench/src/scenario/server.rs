@@ -167,6 +167,7 @@ impl Bench<'_> {
             expect: Expect { body_bytes: Some(body_bytes), body_sha256: hash },
             body: BodyUse::Discard { hash_one_in: HASH_ONE_IN },
             cpus: self.cores.client.clone(),
+            headers: Vec::new(),
             sources: SOURCES,
             timeout: TIMEOUT,
         }

@@ -50,7 +50,12 @@ impl Default for Http2 {
 
 impl Http2 {
     /// What to send for a transaction of a request for each target.
-    pub(super) fn ask(&mut self, host: &str, targets: impl Iterator<Item = String>) -> Vec<u8> {
+    pub(super) fn ask(
+        &mut self,
+        host: &str,
+        headers: &[(String, String)],
+        targets: impl Iterator<Item = String>,
+    ) -> Vec<u8> {
         if self.taken_bytes > WINDOW_MAX / 4 {
             let more = std::mem::take(&mut self.taken_bytes).to_be_bytes();
             frame(&mut self.due, WINDOW_UPDATE, 0, 0, &more);
@@ -61,6 +66,10 @@ impl Http2 {
             let mut fields = vec![0x82, 0x87];
             field(&mut fields, 0x04, target.as_bytes());
             field(&mut fields, 0x01, host.as_bytes());
+            for (name, value) in headers {
+                field(&mut fields, OWN_NAME, name.to_ascii_lowercase().as_bytes());
+                string(&mut fields, value.as_bytes());
+            }
             frame(&mut self.due, HEADERS, END_STREAM | END_HEADERS, self.stream_next, &fields);
             self.stream_next += 2;
             self.asked += 1;
@@ -174,6 +183,11 @@ fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
 /// A field whose name has this index, as it is (RFC 7541 §6.2.2).
 fn field(out: &mut Vec<u8>, index: u8, value: &[u8]) {
     out.push(index);
+    string(out, value);
+}
+
+/// A string as it is (RFC 7541 §5.2), without Huffman's code.
+fn string(out: &mut Vec<u8>, value: &[u8]) {
     let mut left = value.len();
     if left < 127 {
         out.push(u8::try_from(left).unwrap_or_default());
@@ -191,6 +205,8 @@ fn field(out: &mut Vec<u8>, index: u8, value: &[u8]) {
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const HEAD_BYTES: usize = 9;
+/// In the place of an index: the name follows, and nothing is to be kept (RFC 7541 §6.2.2).
+const OWN_NAME: u8 = 0x00;
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;

@@ -136,9 +136,12 @@ impl LoadThread {
         let load = &shared.load;
         let connect = |offer: &Offer| offer.dangerous_connector(&load.host);
         let connector = load.tls.as_ref().map(connect).transpose();
+        let headers = load.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+        let headers: String = headers.collect();
         let text = |last: &str| {
             let (path, host) = (&load.path, &load.host);
-            format!("{METHOD}{path} HTTP/1.1\r\nHost: {host}\r\n{last}\r\n").into_bytes().into()
+            let text = format!("{METHOD}{path} HTTP/1.1\r\nHost: {host}\r\n{headers}{last}\r\n");
+            text.into_bytes().into()
         };
         // Asked early and told to close, servers do so before the handshake is over, and give no ticket.
         let is_early = load.tls.is_some_and(|offer| offer.resume_by == ResumeBy::EarlyData);

@@ -169,8 +169,8 @@ impl Conversation {
             connection.change(&thread, &mut self.response).await?;
             connection.transport.send(&message.sent).await?;
         } else if let (Some(http2), Some(requests)) = (self.response.http2(), thread.http2()) {
-            let targets = (0..requests).map(|_| thread.target());
-            connection.transport.send(&http2.ask(&thread.load().host, targets)).await?;
+            let (load, targets) = (thread.load(), (0..requests).map(|_| thread.target()));
+            connection.transport.send(&http2.ask(&load.host, &load.headers, targets)).await?;
         } else if !is_sent {
             connection.transport.send(&thread.request(is_last)).await?;
         }

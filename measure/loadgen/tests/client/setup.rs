@@ -93,6 +93,7 @@ pub fn requests(server: &Server, connections: u32, count: u64) -> Load {
         expect: Expect { body_bytes: Some(1_024), body_sha256: None },
         body: BodyUse::Open,
         cpus: vec![cpu()],
+        headers: Vec::new(),
         sources: 1,
         timeout: PATIENCE,
     }

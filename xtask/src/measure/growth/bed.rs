@@ -11,7 +11,7 @@ use super::super::reference::ReferencePrograms;
 use super::super::{MeasureArguments, configs, programs};
 use super::load::{self, Begun, Client, LoadTarget};
 use super::server::{self, Program, RunningServer, ServerPrograms, Setup};
-use super::{Kind, Row};
+use super::{Kind, Row, behind};
 use crate::vm::cache::{Cache, at, create_folder, remove_folder};
 use crate::{packages, process};
 
@@ -30,7 +30,7 @@ pub struct GrowthBed {
 
 impl GrowthBed {
     pub fn new(arguments: &MeasureArguments, folder: PathBuf) -> Result<Self, String> {
-        packages::ensure_all(&["openssl"])?;
+        packages::ensure_servers(&["openssl", "php-fpm"])?;
         let cpus = cpus()?;
         let (client, servers) = cpus.split_last().ok_or("no processors")?;
         let servers = if servers.is_empty() { std::slice::from_ref(client) } else { servers };
@@ -86,13 +86,17 @@ impl GrowthBed {
     /// Makes what is served: a file for each number, or one for all.
     pub fn make_bodies(&self, row: &Row) -> Result<(), String> {
         remove_folder(&self.site())?;
-        let body: Vec<u8> = (0..row.body_bytes).map(|n| b'a' + (n % 23) as u8).collect();
+        let body: Vec<u8> = match row.kind {
+            Kind::Texts => behind::TEXT.bytes().cycle().take(row.body_bytes as usize).collect(),
+            _ => (0..row.body_bytes).map(|n| b'a' + (n % 23) as u8).collect(),
+        };
         let write =
             |path: PathBuf, body: &[u8]| fs::write(&path, body).map_err(|why| at(&path, &why));
         for folder in ["a", "b"] {
             create_folder(&self.site().join(folder))?;
         }
         write(self.site().join("body"), &body)?;
+        write(self.site().join("program.php"), behind::PROGRAM.as_bytes())?;
         write(self.site().join("a/f0"), &body)?;
         // Another answer, by which a reload shows.
         write(self.site().join("b/f0"), &[body.as_slice(), b"b"].concat())?;
@@ -127,9 +131,13 @@ impl GrowthBed {
     pub fn pair(&self, row: &Row, number: u64, hot_memory: &str) -> Result<Pair, String> {
         let folder = self.next_folder();
         let origin = folder.join("origin");
-        let start = (&self.programs, Program::Nginx, self.client.cpus.as_str());
-        let site = self.site();
-        let origin = RunningServer::start(start, &origin, |port| server::origin(&site, port))?;
+        let (site, cpus) = (self.site(), self.client.cpus.as_str());
+        let origin = if row.kind == Kind::Programs {
+            RunningServer::start(server::php(cpus, &origin), &origin, behind::php_config)?
+        } else {
+            let command = self.programs.command(Program::Nginx, cpus, &origin);
+            RunningServer::start(command, &origin, |port| server::origin(&site, port))?
+        };
         let start = |program| {
             let setup = self.setup(row, number, "a", (origin.port, hot_memory));
             self.start(program, &folder.join(format!("{program:?}")), &setup)
@@ -161,15 +169,15 @@ impl GrowthBed {
         setup.config(program, &server.folder, server.port)
     }
 
-    /// Holds idle connections, and waits until all are there.
-    pub fn hold_idle(&self, server: &RunningServer, number: u64) -> Result<Begun, String> {
+    /// Holds connections by a load of these words, and waits until all are there.
+    pub fn hold(&self, server: &RunningServer, number: u64, words: &str) -> Result<Begun, String> {
         let before = server.descriptors();
         let target = LoadTarget { port: server.port, host: "localhost", path: "/f0" };
-        let held = self.client.begin(target, &format!("--idle -c {number}"))?;
+        let held = self.client.begin(target, &format!("{words} -c {number}"))?;
         let deadline = Instant::now() + HOLD_TIME_MAX;
         while (server.descriptors().saturating_sub(before) as u64) < number {
             if Instant::now() > deadline {
-                return Err("idle connections are not taken".to_owned());
+                return Err("connections are not taken".to_owned());
             }
             park_timeout(Duration::from_millis(100));
         }
@@ -187,8 +195,8 @@ impl GrowthBed {
             let (from, to) = (self.certificates().join(name), folder.join(own));
             fs::copy(&from, to).map_err(|error| at(&from, &error))?;
         }
-        let start = (&self.programs, program, self.server_cpus.as_str());
-        RunningServer::start(start, folder, |port| setup.config(program, folder, port))
+        let command = self.programs.command(program, &self.server_cpus, folder);
+        RunningServer::start(command, folder, |port| setup.config(program, folder, port))
     }
 
     fn setup<'s>(

@@ -8,7 +8,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use super::super::configs::{self, ConfigInput};
-use super::Kind;
+use super::{Kind, behind};
 use crate::process;
 use crate::vm::cache::{at, create_folder};
 
@@ -56,7 +56,8 @@ impl Setup<'_> {
     pub fn config(&self, program: Program, folder: &Path, port: u16) -> String {
         let (folder, site) = (folder.display().to_string(), self.place("site"));
         let (folder, site) = (folder.as_str(), site.as_str());
-        let input = ConfigInput { folder, site, port, has_http2: false, is_confined: true };
+        let has_http2 = self.kind == Kind::Texts;
+        let input = ConfigInput { folder, site, port, has_http2, is_confined: true };
         match program {
             Program::Kettle => self.kettle(&input),
             Program::Nginx => self.nginx(&input),
@@ -69,7 +70,7 @@ impl Setup<'_> {
                 .cached("user", "64 KiB")
                 .replace("127.0.0.1:8080", &format!("127.0.0.1:{}", self.origin))
                 .replace("name = \"main\"", "name = \"main\"\nsize = \"200 GiB\""),
-            _ => input.kettle("user", "64 KiB"),
+            _ => input.kettle("user", "64 KiB") + &behind::kettle(self.kind, self.origin),
         };
         let limits = format!("[limits]\nhot_memory = \"{}\"", self.hot_memory);
         let mut text = text
@@ -120,7 +121,11 @@ impl Setup<'_> {
             Kind::Sites => before.push_str(
                 "server_names_hash_max_size 65536;\nserver_names_hash_bucket_size 128;\n",
             ),
-            _ => {}
+            kind => {
+                let (outside, inside) = behind::nginx(kind, self.origin);
+                before.push_str(&outside);
+                within.push_str(&inside);
+            }
         }
         for n in 0..self.number {
             let _ = match self.kind {
@@ -171,9 +176,26 @@ pub fn origin(folder: &Path, port: u16) -> String {
          events {{ worker_connections 4096; }}\nhttp {{\naccess_log off;\nkeepalive_requests 1000000000;\n\
          client_body_temp_path body_temp;\nproxy_temp_path proxy;\nfastcgi_temp_path fastcgi;\nuwsgi_temp_path uwsgi;\n\
          scgi_temp_path scgi;\nserver {{\nlisten 127.0.0.1:{port} backlog=4096;\nroot {};\n\
-         location / {{ try_files /body =404; }}\nlocation = /status {{ stub_status; }}\n}}\n}}\n",
+         types {{ }}\ndefault_type text/plain;\nlocation / {{ try_files /body =404; }}\n\
+         location = /check {{ return 204; }}\nlocation = /status {{ stub_status; }}\n}}\n}}\n",
         folder.display()
     )
+}
+
+/// PHP-FPM on these processors, by the configuration in its folder.
+pub fn php(cpus: &str, folder: &Path) -> Command {
+    let mut command = ending_with_us();
+    command.args([
+        "taskset",
+        "-c",
+        cpus,
+        "sh",
+        "-c",
+        "exec $(ls /usr/sbin/php-fpm* | tail -n 1) \"$@\"",
+        "php-fpm",
+    ]);
+    command.args(["-F", "-R", "-y"]).arg(folder.join(CONFIG));
+    command
 }
 
 /// The programs, as they are called.
@@ -200,7 +222,8 @@ impl ServerPrograms {
         command
     }
 
-    fn command(&self, program: Program, cpus: &str, folder: &Path) -> Command {
+    /// Has a server run on these processors, by the configuration in its folder.
+    pub fn command(&self, program: Program, cpus: &str, folder: &Path) -> Command {
         let mut command = ending_with_us();
         command.args(["taskset", "-c", cpus]);
         match program {
@@ -226,9 +249,9 @@ pub struct RunningServer {
 }
 
 impl RunningServer {
-    /// Starts one and waits until it can be connected to.
+    /// Starts one in its folder, where the command finds [`CONFIG`], and waits until it can be connected to.
     pub fn start(
-        (programs, program, cpus): (&ServerPrograms, Program, &str),
+        mut command: Command,
         folder: &Path,
         config: impl FnOnce(u16) -> String,
     ) -> Result<Self, String> {
@@ -238,9 +261,8 @@ impl RunningServer {
         let log = folder.join("log");
         let output = File::create(&log).map_err(|error| at(&log, &error))?;
         let errors = output.try_clone().map_err(|error| at(&log, &error))?;
-        let mut command = programs.command(program, cpus, folder);
         let child = command.stdout(output).stderr(errors).spawn();
-        let child = child.map_err(|error| format!("cannot start {program:?}: {error}"))?;
+        let child = child.map_err(|error| format!("cannot start {command:?}: {error}"))?;
         let mut server = Self { port, child, folder: folder.to_owned() };
         let deadline = Instant::now() + START_TIME_MAX;
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
@@ -248,7 +270,8 @@ impl RunningServer {
             if is_over || Instant::now() > deadline {
                 let said = fs::read_to_string(&log).unwrap_or_default();
                 let said: Vec<&str> = said.lines().take(5).collect();
-                return Err(format!("{program:?} does not listen: {}", said.join(" / ")));
+                let folder = folder.display();
+                return Err(format!("{folder}: it does not listen: {}", said.join(" / ")));
             }
             std::thread::park_timeout(Duration::from_millis(1));
         }
@@ -356,6 +379,7 @@ proxy_cache_lock_timeout 1m;
 proxy_cache_lock_age 1m;
 }
 ";
+/// The name of a configuration in its server's folder.
 const CONFIG: &str = "config";
 /// `getconf CLK_TCK`, which is 100 on every Linux of today.
 const TICKS_PER_SECOND: f64 = 100.0;

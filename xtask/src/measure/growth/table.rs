@@ -8,6 +8,9 @@ use super::{ROWS, Row};
 /// What is told of a sample: its part, its figure, what that is called, and what it is multiplied with.
 const TOLD: &[(&str, &str, &str, f64)] = &[
     ("", "cpu_us_per_transaction", "request (µs)", 1.0),
+    ("", "body_bytes", "bytes of its body", 1.0),
+    ("paced", "cpu_us_per_second", "second of one of them (µs)", 1.0),
+    ("paced", "memory_bytes", "memory for all of them (MiB)", 1.0 / 1_048_576.0),
     ("fill", "cpu_us_per_transaction", "fill (µs)", 1.0),
     ("fill", "kept_share", "kept of them at once (%)", 100.0),
     ("fill", "memory_bytes", "memory for all of them (MiB)", 1.0 / 1_048_576.0),

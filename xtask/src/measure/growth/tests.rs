@@ -27,6 +27,10 @@ fn configurations_hold_as_much_as_was_asked_for() {
         (Kind::Sites, "root = \"/f/site/b\"", "root /f/site/b;"),
         (Kind::Objects, "address = \"127.0.0.1:81\"", "server 127.0.0.1:81;"),
         (Kind::Files, "root = \"/f/site\"", "root /f/site;"),
+        (Kind::Programs, "protocol = \"fastcgi\"", "fastcgi_pass plain;"),
+        (Kind::Checks, "path = \"/check\"", "auth_request /check;"),
+        (Kind::Texts, "compress = [\"gzip\"]", "gzip on;"),
+        (Kind::Downloads, "limit_rate = \"4 KiB\"", "limit_rate 4k;"),
     ] {
         for (program, part) in [(Program::Kettle, kettle), (Program::Nginx, nginx)] {
             let text = config(kind, program);

@@ -97,6 +97,7 @@ fn messages(backend: &Backend, bytes: u64) -> Load {
         expect: Expect { body_bytes: Some(bytes), body_sha256: None },
         body: BodyUse::Message,
         cpus: process::cpus_allowed().into_iter().take(1).collect(),
+        headers: Vec::new(),
         sources: 1,
         timeout: PATIENCE,
     }

@@ -16,6 +16,7 @@ fn load() -> Load {
         expect: Expect::default(),
         body: BodyUse::Open,
         cpus: vec![0],
+        headers: Vec::new(),
         sources: 1,
         timeout: Duration::from_secs(1),
     }

@@ -10,7 +10,7 @@ fn answer(stream: u32, fields: &[u8], body: &[u8]) -> Vec<u8> {
 
 fn asked(requests: u32) -> Http2 {
     let mut http2 = Http2::default();
-    let sent = http2.ask("localhost", (0..requests).map(|number| format!("/{number}")));
+    let sent = http2.ask("localhost", &[], (0..requests).map(|number| format!("/{number}")));
     assert!(sent.starts_with(PREFACE));
     http2
 }
@@ -33,7 +33,7 @@ fn answers_are_whole_in_whatever_pieces_they_come() {
         let mut due = Vec::new();
         frame(&mut due, SETTINGS, ACK, 0, &[]);
         frame(&mut due, PING, ACK, 0, b"12345678");
-        assert!(http2.ask("h", ["/".to_owned()].into_iter()).starts_with(&due));
+        assert!(http2.ask("h", &[], ["/".to_owned()].into_iter()).starts_with(&due));
     }
 }
 
@@ -63,4 +63,12 @@ fn long_targets_say_how_long_they_are() {
         assert_eq!(out[1..=length.len()], length);
         assert_eq!(out.len(), 1 + length.len() + bytes);
     }
+}
+
+#[test]
+fn a_header_of_the_operator_goes_with_each_request() {
+    let headers = [("Accept-Encoding".to_owned(), "gzip".to_owned())];
+    let sent = Http2::default().ask("h", &headers, ["/a".to_owned(), "/b".to_owned()].into_iter());
+    let field = b"\0\x0faccept-encoding\x04gzip";
+    assert_eq!(sent.windows(field.len()).filter(|part| part == field).count(), 2);
 }

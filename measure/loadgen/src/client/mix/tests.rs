@@ -29,6 +29,7 @@ fn load(resume_by: ResumeBy, connections_per_session: u32) -> Load {
         expect: Expect::default(),
         body: BodyUse::Open,
         cpus: vec![0],
+        headers: Vec::new(),
         sources: 1,
         timeout: Duration::from_secs(1),
     }
