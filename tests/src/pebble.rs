@@ -30,6 +30,7 @@ pub struct Pebble {
     folder: TempDir,
     setup: PebbleSetup,
     management: SocketAddr,
+    names_management: SocketAddr,
 }
 
 impl Default for PebbleSetup {
@@ -131,7 +132,14 @@ impl PebbleSetup {
         wait_until_listening(dns);
         let process = self.launch(program, &path("pebble.json"), dns);
         wait_until_listening(self.listen);
-        Some(Pebble { process, _names: names, folder, setup: self.clone(), management })
+        Some(Pebble {
+            process,
+            _names: names,
+            folder,
+            setup: self.clone(),
+            management,
+            names_management,
+        })
     }
 
     fn launch(&self, program: PathBuf, config: &std::path::Path, dns: SocketAddr) -> Running {
@@ -173,6 +181,20 @@ impl Pebble {
         let url = format!("https://{}{target}", self.management);
         let curl = Tool::new("curl").args(["--silent", "--show-error", "--fail", "--cacert"]);
         curl.args([authority]).args(words).args([url]).succeed()
+    }
+
+    /// Has a name lead to another address, or to where all lead.
+    pub fn lead(&self, name: &str, address: Option<&str>) {
+        let curl = Tool::new("curl").args(["--silent", "--show-error", "--fail", "--data"]);
+        let (body, what) = match address {
+            Some(address) => {
+                let body = format!("{{\"host\": \"{name}\", \"addresses\": [\"{address}\"]}}");
+                (body, "add-a")
+            }
+            None => (format!("{{\"host\": \"{name}\"}}"), "clear-a"),
+        };
+        let url = format!("http://{}/{what}", self.names_management);
+        let _ = curl.args([body, url]).succeed();
     }
 
     /// As it was started.

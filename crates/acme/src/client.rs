@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::{Bytes, BytesMut};
+use http::header::RETRY_AFTER;
 use http::{Request, Response, Uri};
 use http_body::Body;
 use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
@@ -31,6 +32,8 @@ use kettle_tls::policy::Policy;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::timeout;
+
+use crate::plan::WINDOW_ASKED;
 
 /// A client of one authority. Each try has one of its own, by what it notes.
 #[derive(Clone)]
@@ -101,6 +104,7 @@ impl HttpClient for Client {
         Box::pin(async move {
             note(Notes::default());
             let (parts, mut body) = request.into_parts();
+            let is_get = parts.method == http::Method::GET;
             let frame = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
             // Such a body is one frame, or none.
             let body = frame.and_then(|frame| frame.ok()?.into_data().ok()).unwrap_or_default();
@@ -109,9 +113,15 @@ impl HttpClient for Client {
             let gone = |_| other(io::Error::other("the issuer ends"));
             asked.send(Asked { request, answer }).await.map_err(|_| gone(()))?;
             let response = answered.await.map_err(|_| gone(()))??;
-            let (parts, body) = response.into_parts();
-            let after = parts.headers.get(http::header::RETRY_AFTER);
-            let retry_after = after.and_then(|value| moment(value.to_str().ok()?));
+            let (mut parts, body) = response.into_parts();
+            let after = parts.headers.remove(RETRY_AFTER);
+            let after = after.and_then(|value| patience(value.to_str().ok()?));
+            let retry_after = after.map(|after| SystemTime::now() + after);
+            // instant-acme adds the number unchecked, and takes no renewal window without one (RFC 9773 §4.3.3 has six hours for that).
+            let told = after.or(is_get.then_some(WINDOW_ASKED));
+            if let Some(told) = told {
+                parts.headers.insert(RETRY_AFTER, told.as_secs().into());
+            }
             note(Notes { status: Some(parts.status.as_u16()), retry_after });
             if parts.status.is_redirection() {
                 return Err(other(io::Error::other(format!(
@@ -124,12 +134,16 @@ impl HttpClient for Client {
     }
 }
 
-/// The moment that a `Retry-After` means.
-fn moment(value: &str) -> Option<SystemTime> {
-    match value.trim().parse::<u64>() {
-        Ok(seconds) => SystemTime::now().checked_add(Duration::from_secs(seconds)),
-        Err(_) => date::parse(value.trim().as_bytes()),
-    }
+/// How long the authority wants to be left alone by its `Retry-After`.
+fn patience(value: &str) -> Option<Duration> {
+    let wanted = match value.trim().parse::<u64>() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => {
+            let until = date::parse(value.trim().as_bytes())?;
+            until.duration_since(SystemTime::now()).unwrap_or_default()
+        }
+    };
+    Some(wanted.min(PATIENCE_MAX))
 }
 
 async fn run(hosts: Rc<Hosts>, mut requests: mpsc::Receiver<Asked>) {
@@ -344,6 +358,9 @@ fn other(error: io::Error) -> Error {
 /// The issuer itself: no request is for anybody else.
 const CLIENT: ClientHost = ClientHost::Ip(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST));
 
+/// No authority is left alone for longer.
+const PATIENCE_MAX: Duration = Duration::from_hours(30 * 24);
+
 const REPLAY_NONCE: &str = "replay-nonce";
 
 /// Requests that wait for the task.
@@ -363,3 +380,22 @@ const ADDRESSES_KEPT: Duration = Duration::from_mins(1);
 
 /// An authority and its test directory have a few.
 const HOSTS_MAX: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_number_of_an_authority_is_more_than_a_month() {
+        for (value, expected) in [
+            ("18446744073709551615", Some(PATIENCE_MAX)),
+            ("120", Some(Duration::from_mins(2))),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", Some(PATIENCE_MAX)),
+            ("Fri, 31 Dec 1999 23:59:59 GMT", Some(Duration::ZERO)),
+            ("-1", None),
+            ("soon", None),
+        ] {
+            assert_eq!(patience(value), expected, "{value}");
+        }
+    }
+}

@@ -6,19 +6,20 @@ mod tests;
 mod work;
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
 use kettle_tls::policy::Policy;
-use tokio::task::{JoinSet, LocalSet};
+use tokio::task::{Id, JoinError, JoinSet, LocalSet};
 use tokio::time::{Instant as TokioInstant, sleep_until};
 
 use crate::client::ClientTask;
+use crate::job::{Accounts, Failure};
 use crate::order::Start;
-use crate::plan::{self, AuthorityWish, SiteWish, Standing, Step};
+use crate::plan::{self, AuthorityWish, Blame, OpenOrder, SiteWish, Standing, Step};
 use crate::protocol::{Level, Order, Report};
 use crate::server::Server;
 use crate::state::StateFolder;
@@ -64,6 +65,8 @@ struct Issuer {
     /// For each authority, when orders of the last minute were begun.
     orders: Vec<RefCell<VecDeque<SystemTime>>>,
     jobs: JoinSet<Finished>,
+    /// The site and the authority of each job.
+    under_way: HashMap<Id, (usize, usize)>,
     clock: Clock,
     leads: bool,
     /// How often the lock was tried.
@@ -82,8 +85,10 @@ struct SiteState {
     rehearses: bool,
     /// The failure that was told last, and when.
     told: Option<(String, SystemTime)>,
-    /// When it was said last that it is late.
+    /// When it was said last that it is late, or that names are left out.
     told_urgent: Option<SystemTime>,
+    /// Before this nothing is to be done.
+    rests_until: Option<SystemTime>,
 }
 
 /// A clock that never goes back while this process lives: one that was set back must not put renewals off.
@@ -108,13 +113,15 @@ impl Issuer {
         let clients = authorities.iter().map(client).collect();
         let orders = authorities.iter().map(|_| RefCell::default()).collect();
         let states = sites.iter().map(|_| SiteState::default()).collect();
-        let shared = Rc::new(Shared { server, state, authorities, clients, sites });
+        let accounts = Accounts::default();
+        let shared = Rc::new(Shared { server, state, authorities, clients, sites, accounts });
         let clock = Clock { wall: SystemTime::UNIX_EPOCH, since: Instant::now() };
         Self {
             shared,
             sites: states,
             orders,
             jobs: JoinSet::new(),
+            under_way: HashMap::new(),
             clock,
             leads: false,
             locks_tried: 0,
@@ -133,10 +140,8 @@ impl Issuer {
             let until = self.ends.unwrap_or_else(|| self.look());
             let order = tokio::select! {
                 order = server.next_order() => order,
-                Some(finished) = self.jobs.join_next() => {
-                    if let Ok(finished) = finished {
-                        self.finish(finished);
-                    }
+                Some(ended) = self.jobs.join_next_with_id() => {
+                    self.end(ended);
                     continue;
                 }
                 () = sleep_until(until) => {
@@ -173,8 +178,15 @@ impl Issuer {
             state.standing = self.shared.state.standing(&site.folder);
             state.standing.installed = site.installed(&self.shared.state);
             // An order for other names leads to a certificate that nobody wants.
-            if state.standing.order.as_ref().is_some_and(|order| order.names != site.names) {
-                state.standing.order = None;
+            let purpose = state.standing.purpose(&site.names, &site.key_word);
+            let is_for =
+                |order: &OpenOrder| order.names == purpose.names && order.key == purpose.key;
+            state.standing.order = state.standing.order.take().filter(is_for);
+            for (number, orders) in self.orders.iter().enumerate() {
+                if let Some(authority) = self.shared.authorities.get(number) {
+                    let begun = state.standing.budget.begun_at(&authority.directory);
+                    orders.borrow_mut().extend(begun);
+                }
             }
             if state.standing.failures.wait_until.is_some() {
                 let limit = SystemTime::now() + WAIT_MAX;
@@ -182,6 +194,9 @@ impl Issuer {
                 state.standing.failures.wait_until =
                     state.standing.failures.wait_until.map(|until| until.min(limit));
             }
+        }
+        for orders in &self.orders {
+            orders.borrow_mut().make_contiguous().sort_unstable();
         }
         Ok(())
     }
@@ -195,8 +210,12 @@ impl Issuer {
         }
         if self.leads {
             for number in 0..self.sites.len() {
-                if let Some(next) = self.look_at(number, now) {
-                    until = until.min(next);
+                let Some(next) = self.look_at(number, now) else { continue };
+                // A look at ten thousand sites after each job would be a look at little else.
+                let next = next.min(now + LOOK_PERIOD);
+                until = until.min(next);
+                if let Some(state) = self.sites.get_mut(number) {
+                    state.rests_until = Some(next);
                 }
             }
         }
@@ -206,10 +225,14 @@ impl Issuer {
 
     /// Begins what is due for a site, or says when to look again.
     fn look_at(&mut self, number: usize, now: SystemTime) -> Option<SystemTime> {
+        let rests_until = self.sites.get(number)?.rests_until.filter(|until| now < *until);
+        if rests_until.is_some() {
+            return rests_until;
+        }
         self.tell_urgent(number, now);
         let site = self.shared.sites.get(number)?;
         let state = self.sites.get(number)?;
-        if state.is_busy || self.jobs.len() >= JOBS_MAX {
+        if state.is_busy {
             return None;
         }
         if state.rehearses {
@@ -224,6 +247,7 @@ impl Issuer {
                 let authority = wish.authorities.iter().position(is_its_own)?;
                 Work::AskWindow { authority, certificate }
             }
+            Step::TryAlone { authority, name } => Work::TryAlone { authority, name },
             Step::Begin { authority, is_rehearsal: true, .. } => {
                 Work::Rehearse { authority, is_asked_for: false }
             }
@@ -235,11 +259,16 @@ impl Issuer {
                 Work::Order { authority, start: Start::Open(open) }
             }
         };
-        self.begin(number, work);
+        let authority = site.authorities.get(work.authority()).copied();
+        let jobs = self.under_way.values().filter(|(_, asked)| Some(*asked) == authority).count();
+        // One that does not answer holds up nobody else's. The end of one of its jobs is the next look.
+        if jobs < JOBS_MAX {
+            self.begin(number, work);
+        }
         None
     }
 
-    fn wish(&self, site: &Site, now: SystemTime) -> SiteWish<'_> {
+    fn wish<'a>(&'a self, site: &'a Site, now: SystemTime) -> SiteWish<'a> {
         let authority = |number: &usize| {
             let authority = self.shared.authorities.get(*number)?;
             let orders = self.orders.get(*number)?.borrow();
@@ -252,7 +281,11 @@ impl Issuer {
                 free_from: free.filter(|free| now < *free),
             })
         };
-        SiteWish { authorities: site.authorities.iter().filter_map(authority).collect() }
+        SiteWish {
+            authorities: site.authorities.iter().filter_map(authority).collect(),
+            names: &site.names,
+            key: &site.key_word,
+        }
     }
 
     fn begin(&mut self, number: usize, work: Work) {
@@ -261,10 +294,13 @@ impl Issuer {
         let Some(site) = self.shared.sites.get(number) else { return };
         state.is_busy = true;
         state.rehearses = false;
+        state.rests_until = None;
         let in_site = work.authority();
         let authority = site.authorities.get(in_site).copied().unwrap_or_default();
         if let (
-            Work::Order { start: Start::New { .. }, .. } | Work::Rehearse { .. },
+            Work::Order { start: Start::New { .. }, .. }
+            | Work::Rehearse { .. }
+            | Work::TryAlone { .. },
             Some(orders),
         ) = (&work, self.orders.get(authority))
         {
@@ -273,11 +309,37 @@ impl Issuer {
             orders.push_back(now);
         }
         let (shared, standing) = (Rc::clone(&self.shared), state.standing.clone());
-        self.jobs.spawn_local(async move {
+        let job = self.jobs.spawn_local(async move {
             let mut standing = standing;
             let outcome = shared.carry_out(number, authority, &mut standing, work).await;
             Finished { site: number, authority, standing, outcome }
         });
+        self.under_way.insert(job.id(), (number, authority));
+    }
+
+    /// Takes the end of a job, whatever kind it is.
+    fn end(&mut self, ended: Result<(Id, Finished), JoinError>) {
+        let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
+        let under_way = self.under_way.remove(&id);
+        match (ended, under_way) {
+            (Ok((_, finished)), _) => self.finish(finished),
+            (Err(error), Some((site, authority))) => {
+                let shared = Rc::clone(&self.shared);
+                let (Some(own), Some(asked)) =
+                    (shared.sites.get(site), shared.authorities.get(authority))
+                else {
+                    return;
+                };
+                // What it had noted is on the disk.
+                let mut standing = shared.state.standing(&own.folder);
+                standing.installed = own.installed(&shared.state);
+                let reason = format!("the attempt broke off, please report that: {}", why(error));
+                let outcome =
+                    Outcome::of(Failure::new(Blame::Authority, reason), &asked.directory, None);
+                self.finish(Finished { site, authority, standing, outcome });
+            }
+            (Err(_), None) => {}
+        }
     }
 
     fn finish(&mut self, finished: Finished) {
@@ -292,19 +354,16 @@ impl Issuer {
         let mut standing = standing;
         let kind = match &outcome {
             Outcome::Obtained(obtained) => obtained.kind,
-            Outcome::Failed { failure, .. } => failure.kind,
+            Outcome::Failed { kind, .. } => *kind,
             _ => None,
         };
-        if let Outcome::Failed { failure, retry_after } = &outcome {
-            let told = (failure.blame, crate::server::shortened(failure.reason.clone()));
-            standing.failed(&wish, told, *retry_after, now, random());
-        }
+        note(&mut standing, &outcome, &wish, now);
         let is_issued = matches!(outcome, Outcome::Obtained(_));
         if is_issued || matches!(outcome, Outcome::Failed { .. }) {
             shared.server.tell(Report::Attempt { authority: name.clone(), is_issued, kind });
         }
         let kept = shared.state.keep_standing(&site.folder, &standing);
-        let next = standing.due(&wish);
+        let next = standing.due(&wish, now);
         let Some(state) = self.sites.get_mut(number) else { return };
         state.standing = standing;
         state.is_busy = false;
@@ -324,6 +383,12 @@ impl Issuer {
                 shared.server.log(Level::Info, text);
             }
             Outcome::Asked => {}
+            Outcome::TriedAlone { name, refused: None } => {
+                let text = format!("{name} validates again: a certificate with it is ordered");
+                shared.server.log(Level::Info, text);
+            }
+            // That it is left out is said each hour.
+            Outcome::TriedAlone { .. } => {}
             Outcome::Revoked { number, refused } => {
                 let is_refused = refused.is_some();
                 let done = "is revoked; one with another key is ordered";
@@ -337,12 +402,32 @@ impl Issuer {
                 let text = format!("{}: a rehearsal at {name} failed: {reason}", site.name());
                 shared.server.log(Level::Warn, text);
             }
-            Outcome::Failed { failure, .. } => {
-                let text = format!("no certificate for {}: {}", site.name(), failure.reason);
+            Outcome::Failed { trouble, .. } => {
+                let text = format!("no certificate for {}: {}", site.name(), trouble.reason);
                 state.tell(&shared.server, Level::Warn, text, now);
             }
         }
     }
+}
+
+/// Notes what a job has come to, as far as it has not done so itself.
+fn note(standing: &mut Standing, outcome: &Outcome, wish: &SiteWish<'_>, now: SystemTime) {
+    match outcome {
+        Outcome::Failed { blame, trouble, .. } => {
+            standing.failed(wish, (*blame, trouble.clone()), now, random());
+        }
+        Outcome::TriedAlone { name, refused } => {
+            standing.tried_alone(name, refused.as_deref(), now);
+        }
+        _ => {}
+    }
+}
+
+/// Why a job ended that did not come to its end.
+fn why(error: JoinError) -> String {
+    let Ok(panic) = error.try_into_panic() else { return "it was broken off".to_owned() };
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref().cloned()).unwrap_or_else(|| "it panicked".to_owned())
 }
 
 impl SiteState {
@@ -372,7 +457,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(500);
 /// A mistake in here must not keep a processor busy.
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 
-/// Orders under way at once.
+/// Jobs under way at once at an authority.
 const JOBS_MAX: usize = 8;
 
 /// The time in which orders are counted.

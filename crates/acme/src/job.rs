@@ -1,9 +1,16 @@
 //! A job for a site at an authority: what it takes, and what its errors are put down to.
 
-use instant_acme::{Error, Problem};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use instant_acme::{AccountCredentials, Error, Identifier, Problem};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
 
 use crate::client::Client;
-use crate::plan::Blame;
+use crate::plan::{Blame, Purpose};
 use crate::protocol::Kind;
 use crate::server::Server;
 use crate::state::StateFolder;
@@ -23,6 +30,12 @@ pub struct Job<'a> {
     pub server: &'a Server,
     /// How the authority is asked.
     pub client: &'a Client,
+    /// Which accounts are being made.
+    pub accounts: &'a Accounts,
+    /// When the account was made that is used, as far as that is known.
+    pub account: Cell<Option<SystemTime>>,
+    /// What the certificate is to be for: not all names of the site, where some do not validate.
+    pub purpose: Purpose,
 }
 
 /// Why there is no certificate.
@@ -34,11 +47,58 @@ pub struct Failure {
     pub reason: String,
     /// The kind of the last challenge that was answered.
     pub kind: Option<Kind>,
+    /// The names that did not validate, each with its reason.
+    pub refused: Vec<(String, String)>,
+    /// Those that did.
+    pub validated: Vec<String>,
+}
+
+/// An account as it is kept.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptAccount {
+    /// Nothing where the authority knows it no longer.
+    pub(crate) credentials: Option<AccountCredentials>,
+    /// How its authority reaches somebody.
+    pub(crate) contact: Vec<String>,
+    /// When the last ones were made.
+    #[serde(default)]
+    pub(crate) made: Vec<SystemTime>,
+}
+
+/// The accounts of this process: who needs one first makes it, and the others wait.
+#[derive(Default)]
+pub struct Accounts {
+    /// By directory, what whoever looks for its account holds meanwhile.
+    making: RefCell<HashMap<String, Rc<Mutex<()>>>>,
+}
+
+impl Accounts {
+    pub(crate) fn of(&self, directory: &str) -> Rc<Mutex<()>> {
+        Rc::clone(self.making.borrow_mut().entry(directory.to_owned()).or_default())
+    }
+
+    /// Forgets the account that a job has used, unless another one has taken its place meanwhile. Says if so.
+    fn forget(&self, job: &Job<'_>) -> bool {
+        let Some(kept) = job.state.account::<KeptAccount>(job.directory) else { return false };
+        let is_used = kept.made.last().copied() == job.account.get();
+        is_used && {
+            let kept = KeptAccount { credentials: None, ..kept };
+            job.state.keep_account(job.directory, &kept).is_ok()
+        }
+    }
 }
 
 impl Failure {
     pub(crate) fn new(blame: Blame, reason: impl Into<String>) -> Self {
-        Self { blame, reason: reason.into(), kind: None }
+        let (refused, validated) = (Vec::new(), Vec::new());
+        Self { blame, reason: reason.into(), kind: None, refused, validated }
+    }
+
+    /// That names did not validate, each with its reason, while others did.
+    pub(crate) fn of_names(refused: Vec<(String, String)>, validated: Vec<String>) -> Self {
+        let reasons: Vec<&str> = refused.iter().map(|(_, reason)| reason.as_str()).collect();
+        let failure = Self::new(Blame::Validation, reasons.join("; "));
+        Self { refused, validated, ..failure }
     }
 
     pub(crate) fn here(what: &str, error: impl std::fmt::Display) -> Self {
@@ -59,10 +119,11 @@ impl Job<'_> {
         match error {
             Error::Api(problem) => {
                 let mut text = format!("{name} says: {}", text_of(&problem));
-                if is_gone(&problem) && self.state.forget_account(self.directory).is_ok() {
+                if is_gone(&problem) && self.accounts.forget(self) {
                     text += "; another account is made, and records in the DNS that name the old one have to be changed";
                 }
-                Failure::new(blame_of(&problem, self.client.notes().status), text)
+                let failure = Failure::new(blame_of(&problem, self.client.notes().status), text);
+                Failure { refused: refused_names(&problem), ..failure }
             }
             // What is no JSON comes from something in front of the authority.
             Error::Json(error) => {
@@ -107,6 +168,26 @@ pub(crate) fn is_about_the_order(error: &Error) -> bool {
     }
 }
 
+/// True if the same may go well the next time.
+pub(crate) fn is_passing(error: &Error) -> bool {
+    let Error::Api(problem) = error else { return false };
+    let kind = problem.r#type.as_deref().unwrap_or_default();
+    ["rateLimited", "badNonce", "serverInternal"].iter().any(|passing| kind.ends_with(passing))
+}
+
+/// The names that the authority has something against (RFC 8555 §6.7.1).
+fn refused_names(problem: &Problem) -> Vec<(String, String)> {
+    let of = problem.subproblems.iter().filter_map(|sub| {
+        let name = match sub.identifier.as_ref()? {
+            Identifier::Dns(name) => name.clone(),
+            Identifier::Ip(address) => address.to_string(),
+            _ => return None,
+        };
+        Some((name, in_one_line(sub.to_string())))
+    });
+    of.collect()
+}
+
 /// A problem document in one line.
 pub(crate) fn text_of(problem: &Problem) -> String {
     let mut text = problem.detail.clone().unwrap_or_else(|| "no reason".to_owned());
@@ -116,7 +197,11 @@ pub(crate) fn text_of(problem: &Problem) -> String {
     for sub in &problem.subproblems {
         text += &format!("; {sub}");
     }
-    // It goes into a log, of which each line is one line.
+    in_one_line(text)
+}
+
+/// A text that goes into a log, of which each line is one line.
+fn in_one_line(text: String) -> String {
     text.chars().map(|each| if each.is_control() { ' ' } else { each }).collect()
 }
 

@@ -3,12 +3,13 @@
 //! The order's URL and its key are on the disk before it is finalized: who is killed after that goes on with the same order and the
 //! same key.
 
+mod validation;
+
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use instant_acme::{
-    Account, AuthorizationStatus, Challenge, ChallengeType, Error, Identifier, NewOrder,
-    OrderStatus, RevocationReason, RevocationRequest,
+    Account, Error, Identifier, NewOrder, OrderStatus, RevocationReason, RevocationRequest,
 };
 use kettle_tls::identity::Identity;
 use rustls_pki_types::CertificateDer;
@@ -16,10 +17,9 @@ use rustls_pki_types::pem::PemObject;
 use tokio::time::{sleep, timeout};
 
 use crate::account;
-use crate::job::{Failure, Job, is_about_the_order, text_of};
+use crate::job::{Failure, Job, is_about_the_order, is_passing};
 use crate::plan::{Blame, Installed, OpenOrder, Standing};
 use crate::protocol::Kind;
-use crate::server::Presented;
 use crate::state::{Issued, Origin};
 
 /// How an order begins.
@@ -58,7 +58,7 @@ impl Job<'_> {
         }
     }
 
-    /// Validates the names at the directory for rehearsals, and takes nothing from there.
+    /// Validates the names, at the directory for rehearsals where there is one, and takes nothing from there.
     ///
     /// # Errors
     /// Why they do not validate.
@@ -66,9 +66,13 @@ impl Job<'_> {
         let mut kind = None;
         let work = async {
             let account = account::of(self).await?;
-            let mut order = self.new_order(&account, None, standing).await?;
-            standing.validates(self.authority_directory(), true, SystemTime::now());
+            let is_rehearsal = self.directory != self.authority.directory;
+            if !is_rehearsal {
+                standing.begins(self.directory, SystemTime::now());
+            }
+            standing.validates(&self.authority.directory, is_rehearsal, SystemTime::now());
             self.state.keep_standing(&self.site.folder, standing)?;
+            let mut order = self.new_order(&account, None, standing).await?;
             self.validate(&mut order, standing, &mut kind).await
         };
         let late = || Failure::new(Blame::Authority, "the rehearsal is not done in time");
@@ -103,10 +107,6 @@ impl Job<'_> {
         timeout(ORDER_TIME_MAX, work).await.unwrap_or_else(|_| Err(late()))
     }
 
-    fn authority_directory(&self) -> &str {
-        &self.authority.directory
-    }
-
     async fn work(
         &self,
         standing: &mut Standing,
@@ -117,6 +117,7 @@ impl Job<'_> {
         let is_open = matches!(start, Start::Open(_));
         let mut order = match start {
             Start::New { replaces } => {
+                standing.begins(self.directory, SystemTime::now());
                 self.drop_order(standing)?;
                 self.new_order(&account, replaces, standing).await?
             }
@@ -133,11 +134,12 @@ impl Job<'_> {
         let open = OpenOrder {
             url: order.url().to_owned(),
             directory: self.directory.to_owned(),
-            names: self.site.names.clone(),
+            names: self.purpose.names.clone(),
+            key: self.purpose.key.clone(),
             begun: standing.order.as_ref().map_or_else(SystemTime::now, |open| open.begun),
         };
         standing.order = Some(open);
-        let key = self.key(order.state().status, standing.is_key_void)?;
+        let key = self.key(order.state().status, standing)?;
         if order.state().status == OrderStatus::Pending {
             standing.validates(self.directory, false, SystemTime::now());
         }
@@ -165,14 +167,16 @@ impl Job<'_> {
     }
 
     /// The key of the order. One that was finalized is of no use without the key that it was finalized with.
-    fn key(&self, status: OrderStatus, is_void: bool) -> Result<Option<String>, Failure> {
+    fn key(&self, status: OrderStatus, standing: &Standing) -> Result<Option<String>, Failure> {
         if let Some(key) = self.state.order_key(&self.site.folder) {
             return Ok(Some(key));
         }
         if matches!(status, OrderStatus::Processing | OrderStatus::Valid | OrderStatus::Invalid) {
             return Ok(None);
         }
-        let before = (self.site.reuse_key && !is_void).then(|| {
+        // One of another kind than is wanted now is no use.
+        let is_of_kind = standing.installed.as_ref().is_some_and(|it| it.key == self.purpose.key);
+        let before = (self.site.reuse_key && is_of_kind && !standing.is_key_void).then(|| {
             let (_, key) = self.state.certificate(&self.site.folder);
             std::fs::read_to_string(key).ok()
         });
@@ -191,7 +195,7 @@ impl Job<'_> {
         standing: &mut Standing,
     ) -> Result<instant_acme::Order, Failure> {
         let identifiers: Vec<Identifier> =
-            self.site.names.iter().map(|it| identifier(it)).collect();
+            self.purpose.names.iter().map(|it| identifier(it)).collect();
         let mut order = NewOrder::new(&identifiers);
         if let Some(profile) = &self.authority.profile {
             if !account.profiles().any(|known| known.name == profile) {
@@ -221,6 +225,9 @@ impl Job<'_> {
                 // Whatever it has against it, the certificate is what matters: once more, and without.
                 Err(error) if is_about_the_order(&error) => {
                     standing.not_replaceable = Some(replaces);
+                    // It may have been begun all the same (RFC 9773 §5).
+                    standing.begins(self.directory, SystemTime::now());
+                    self.state.keep_standing(&self.site.folder, standing)?;
                 }
                 Err(error) => return Err(self.failure(error)),
             }
@@ -228,102 +235,11 @@ impl Job<'_> {
         account.new_order(&order).await.map_err(|error| self.failure(error))
     }
 
-    /// Has all names validated that are not yet.
-    async fn validate(
-        &self,
-        order: &mut instant_acme::Order,
-        standing: &Standing,
-        kind: &mut Option<Kind>,
-    ) -> Result<(), Failure> {
-        let mut presented: Vec<Presented> = Vec::new();
-        let mut authorizations = order.authorizations();
-        while let Some(authorization) = authorizations.next().await {
-            let mut authorization = authorization.map_err(|error| self.failure(error))?;
-            let name = name_of(authorization.identifier().identifier);
-            match authorization.status {
-                AuthorizationStatus::Valid => continue,
-                AuthorizationStatus::Pending => {}
-                // The order is void with it.
-                _ => {
-                    let reason = refusals(&authorization.challenges, &name);
-                    return Err(Failure::new(Blame::Validation, reason));
-                }
-            }
-            let (chosen, r#type) = self.choose(&authorization.challenges, standing, &name)?;
-            *kind = Some(chosen);
-            let mut challenge = authorization
-                .challenge(r#type)
-                .ok_or_else(|| Failure::new(Blame::Authority, "a challenge is gone"))?;
-            let token = challenge.token.clone();
-            let answer = challenge.key_authorization();
-            let shown = self.server.present(chosen, &name, &token, answer.as_str()).await;
-            presented.push(shown.map_err(|error| Failure::here("the challenge", error))?);
-            challenge.set_ready().await.map_err(|error| self.not_taken(error))?;
-        }
-        self.await_validation(order).await
-    }
-
-    /// The kind of challenge that comes next, of those that the site takes and the authority offers.
-    fn choose(
-        &self,
-        offered: &[Challenge],
-        standing: &Standing,
-        name: &str,
-    ) -> Result<(Kind, ChallengeType), Failure> {
-        let is_offered = |kind: &Kind| offered.iter().any(|it| it.r#type == type_of(*kind));
-        let possible: Vec<Kind> = self.site.challenges.iter().copied().filter(is_offered).collect();
-        let turn = usize::try_from(standing.failures.validations).unwrap_or_default();
-        let chosen = turn.checked_rem(possible.len()).and_then(|turn| possible.get(turn));
-        let Some(chosen) = chosen else {
-            let reason = format!(
-                "the authority `{}` offers no kind of challenge for {name} that the site has",
-                self.authority.name
-            );
-            return Err(Failure::new(Blame::Result, reason));
-        };
-        Ok((*chosen, type_of(*chosen)))
-    }
-
-    async fn await_validation(&self, order: &mut instant_acme::Order) -> Result<(), Failure> {
-        let mut pause = POLL_FIRST;
-        loop {
-            self.pause(pause).await;
-            pause = (pause * 2).min(POLL_MAX);
-            let status = order.refresh().await.map_err(|error| self.failure(error))?.status;
-            match status {
-                OrderStatus::Pending => {}
-                OrderStatus::Ready | OrderStatus::Processing | OrderStatus::Valid => return Ok(()),
-                OrderStatus::Invalid => return Err(self.why_invalid(order).await),
-            }
-        }
-    }
-
     /// Waits this long, or as long as the authority says.
     async fn pause(&self, pause: Duration) {
         let said = self.client.notes().retry_after;
         let said = said.and_then(|at| at.duration_since(SystemTime::now()).ok());
         sleep(said.map_or(pause, |said| said.clamp(pause, POLL_PATIENCE))).await;
-    }
-
-    /// The problem of each name that did not validate.
-    async fn why_invalid(&self, order: &mut instant_acme::Order) -> Failure {
-        // The order's own problem is that of a name, where one has failed.
-        let of_order = order.state().error.as_ref().map(text_of);
-        let mut reasons = Vec::new();
-        let mut authorizations = order.authorizations();
-        while let Some(Ok(mut authorization)) = authorizations.next().await {
-            let name = name_of(authorization.identifier().identifier);
-            if authorization.refresh().await.is_ok()
-                && authorization.status == AuthorizationStatus::Invalid
-            {
-                reasons.push(refusals(&authorization.challenges, &name));
-            }
-        }
-        if reasons.is_empty() {
-            let unknown = || "the authority does not say why the order is invalid".to_owned();
-            return Failure::new(Blame::Result, of_order.unwrap_or_else(unknown));
-        }
-        Failure::new(Blame::Validation, reasons.join("; "))
     }
 
     /// Finalizes the order, if that was not done, and fetches the certificate.
@@ -339,7 +255,7 @@ impl Job<'_> {
             return Err(Failure::new(Blame::Here, reason));
         };
         if order.state().status == OrderStatus::Ready {
-            let request = self.site.request(key);
+            let request = self.site.request(key, &self.purpose.names);
             let request =
                 request.map_err(|error| Failure::here("a request for a certificate", error))?;
             let finalized = order.finalize_csr(&request).await;
@@ -384,7 +300,7 @@ impl Job<'_> {
         let installed = self.site.installed(self.state);
         let installed = installed.ok_or_else(|| Failure::here("the new certificate", "is gone"))?;
         self.state.forget_order_key(&self.site.folder)?;
-        standing.succeeded(installed.clone());
+        standing.succeeded(installed.clone(), self.purpose.clone(), now);
         // What is lost here is found out again.
         self.state.keep_standing(&self.site.folder, standing)?;
         Ok(installed)
@@ -397,8 +313,11 @@ impl Job<'_> {
         };
         let loaded = Identity::load(chain, key, None);
         let (identity, _) = loaded.map_err(|error| refused(format!("cannot be used: {error}")))?;
-        if let Some(missing) = self.site.names.iter().find(|name| !identity.covers(name)) {
+        if let Some(missing) = self.purpose.names.iter().find(|name| !identity.covers(name)) {
             return Err(refused(format!("is not for {missing}")));
+        }
+        if self.site.key != identity.key_kind() {
+            return Err(refused("is for another kind of key".to_owned()));
         }
         if now < identity.not_before() {
             return Err(refused(
@@ -421,6 +340,7 @@ impl Job<'_> {
     fn void_if_unknown(&self, standing: &mut Standing, error: Error) -> Failure {
         let status = self.client.notes().status;
         if matches!(status, Some(400..=428 | 430..=499))
+            && !is_passing(&error)
             && let Err(failure) = self.drop_order(standing)
         {
             return failure;
@@ -429,50 +349,12 @@ impl Job<'_> {
         let blame = if standing.order.is_none() { Blame::Void } else { Blame::Authority };
         Failure { blame, ..failure }
     }
-
-    /// Why a challenge was not taken up. Its own problem is one of the name.
-    fn not_taken(&self, error: Error) -> Failure {
-        let failure = self.failure(error);
-        let is_of_name = failure.blame == Blame::Operator || failure.blame == Blame::Result;
-        if is_of_name { Failure { blame: Blame::Validation, ..failure } } else { failure }
-    }
-}
-
-fn refusals(challenges: &[Challenge], name: &str) -> String {
-    let failed = challenges.iter().filter_map(|challenge| {
-        let problem = challenge.error.as_ref()?;
-        let kind = match &challenge.r#type {
-            ChallengeType::Http01 => "http-01",
-            ChallengeType::TlsAlpn01 => "tls-alpn-01",
-            ChallengeType::Dns01 => "dns-01",
-            _ => "another challenge",
-        };
-        Some(format!("{name} by {kind}: {}", text_of(problem)))
-    });
-    let failed: Vec<String> = failed.collect();
-    if failed.is_empty() { format!("{name} is not validated") } else { failed.join("; ") }
-}
-
-fn name_of(identifier: &Identifier) -> String {
-    match identifier {
-        Identifier::Dns(name) => name.clone(),
-        Identifier::Ip(address) => address.to_string(),
-        _ => String::new(),
-    }
 }
 
 fn identifier(name: &str) -> Identifier {
     match name.parse() {
         Ok(address) => Identifier::Ip(address),
         Err(_) => Identifier::Dns(name.to_owned()),
-    }
-}
-
-fn type_of(kind: Kind) -> ChallengeType {
-    match kind {
-        Kind::TlsAlpn => ChallengeType::TlsAlpn01,
-        Kind::Http => ChallengeType::Http01,
-        Kind::Dns => ChallengeType::Dns01,
     }
 }
 

@@ -2,18 +2,32 @@
 //!
 //! Nothing here asks or writes anything. What came of a step is put into the [`Standing`] by its methods.
 
+mod budget;
+mod failures;
+mod names;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
+
+use budget::distance;
+pub use budget::{Budget, Purpose};
+pub use failures::{Blame, Failures, Trouble};
+pub use names::{Failing, FailingNames};
+pub use window::{RenewalWindow, WINDOW_ASKED};
 
 /// What a configuration wants of a certificate, as far as the next step depends on it.
 #[derive(Clone, Debug)]
 pub struct SiteWish<'a> {
     /// The directories of the authorities that may issue it, the first one preferred.
     pub authorities: Vec<AuthorityWish<'a>>,
+    /// All names of the site.
+    pub names: &'a [String],
+    /// The kind of key.
+    pub key: &'a str,
 }
 
 /// What is to be known of an authority before it is asked.
@@ -50,6 +64,10 @@ pub struct Standing {
     pub is_key_void: bool,
     /// The identifier of a certificate of which an authority did not take that it is replaced.
     pub not_replaceable: Option<String>,
+    /// What it has used of its orders.
+    pub budget: Budget,
+    /// The names that do not validate.
+    pub failing: FailingNames,
 }
 
 /// A certificate that is there.
@@ -63,8 +81,10 @@ pub struct Installed {
     pub identifier: Option<String>,
     /// The directory of the authority that issued it.
     pub directory: String,
-    /// True if it has all names that the site has, and its kind of key.
-    pub fits: bool,
+    /// The names of the site that it does not have.
+    pub lacks: Vec<String>,
+    /// Its kind of key.
+    pub key: String,
 }
 
 /// An order at an authority.
@@ -76,59 +96,11 @@ pub struct OpenOrder {
     pub directory: String,
     /// The names that it is for.
     pub names: Vec<String>,
+    /// The kind of its key.
+    #[serde(default)]
+    pub key: String,
     /// When it was begun.
     pub begun: SystemTime,
-}
-
-/// When an authority wants a certificate to be renewed (RFC 9773).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RenewalWindow {
-    /// The identifier of the certificate.
-    pub certificate: String,
-    /// Its first moment.
-    pub start: SystemTime,
-    /// Its last.
-    pub end: SystemTime,
-    /// The moment in it that was drawn by lot, once.
-    pub moment: SystemTime,
-    /// From when on the authority is asked again.
-    pub ask_again: SystemTime,
-}
-
-/// What went wrong since the last success.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failures {
-    /// How often.
-    pub count: u32,
-    /// How often in turn at the authority that is asked.
-    pub in_turn: u32,
-    /// Which of the authorities is asked.
-    pub authority: usize,
-    /// Before this nothing is tried.
-    pub wait_until: Option<SystemTime>,
-    /// True if the test directory is to be asked first.
-    pub is_rehearsing: bool,
-    /// How many validations failed: each time another kind of challenge comes first.
-    pub validations: u32,
-    /// The last reason, as it was told.
-    pub reason: Option<String>,
-}
-
-/// Why a try led to nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blame {
-    /// The authority cannot be reached, is not well, or wants to be left alone.
-    Authority,
-    /// A name did not validate.
-    Validation,
-    /// The order was taken, and what came of it cannot be used; or the authority refuses what it is asked for.
-    Result,
-    /// Somebody has to do something at the authority's.
-    Operator,
-    /// The disk.
-    Here,
-    /// Nobody: an order that was to go on had come to its end meanwhile. The next one begins at once.
-    Void,
 }
 
 /// What is to be done.
@@ -155,6 +127,13 @@ pub enum Step {
         /// True if it goes to the test directory, and nothing is taken from it.
         is_rehearsal: bool,
     },
+    /// Try whether a name that is left out validates again, and take nothing from it.
+    TryAlone {
+        /// The number of the authority.
+        authority: usize,
+        /// The name.
+        name: String,
+    },
     /// Go on with the order that there is.
     Resume {
         /// The number of its authority.
@@ -171,17 +150,15 @@ pub fn next(wish: &SiteWish<'_>, standing: &Standing, now: SystemTime) -> Step {
     if let Some(authority) = standing.order_goes_on(wish, now) {
         return Step::Resume { authority };
     }
-    let due = standing.due(wish);
+    let due = standing.due(wish, now);
     if now < due {
-        return standing.ask_or_rest(wish, due, now);
+        return standing.next_before(wish, due, now);
     }
-    let number = standing.failures.authority.checked_rem(wish.authorities.len()).unwrap_or(0);
-    let Some(authority) = wish.authorities.get(number) else {
+    let Some((number, authority)) = standing.authority(wish) else {
         return Step::Rest { until: now + REST_MAX };
     };
     let is_rehearsal = standing.failures.is_rehearsing && authority.has_test_directory;
-    let free_again = standing.validation_free_from(authority, is_rehearsal, now);
-    if let Some(until) = free_again.max(authority.free_from.filter(|from| now < *from)) {
+    if let Some(until) = standing.free_from(authority, is_rehearsal, now) {
         return Step::Rest { until };
     }
     Step::Begin {
@@ -200,25 +177,77 @@ impl Standing {
         wish.authorities.iter().position(its_own).filter(|_| !is_old)
     }
 
+    /// What is to be ordered, of all names and for this kind of key.
+    #[must_use]
+    pub fn purpose(&self, names: &[String], key: &str) -> Purpose {
+        Purpose { names: self.failing.to_order(names), key: key.to_owned() }
+    }
+
+    /// The authority that is asked, and its number.
+    fn authority<'w>(&self, wish: &'w SiteWish<'_>) -> Option<(usize, &'w AuthorityWish<'w>)> {
+        let number = self.failures.authority.checked_rem(wish.authorities.len())?;
+        Some((number, wish.authorities.get(number)?))
+    }
+
     /// When there is to be a new certificate.
     #[must_use]
-    pub fn due(&self, wish: &SiteWish<'_>) -> SystemTime {
+    pub fn due(&self, wish: &SiteWish<'_>, now: SystemTime) -> SystemTime {
         let at_once = SystemTime::UNIX_EPOCH;
         let Some(installed) = &self.installed else { return at_once };
-        let is_wished = |it: &AuthorityWish<'_>| it.directory == installed.directory;
-        if self.is_asked_for || !installed.fits || !wish.authorities.iter().any(is_wished) {
+        if self.is_asked_for {
             return at_once;
         }
-        match self.window_in_force() {
-            Some(window) => window.moment,
-            None => installed.due_by_lifetime(),
+        let purpose = self.purpose(wish.names, wish.key);
+        let may_issue =
+            |directory: &str| wish.authorities.iter().any(|it| it.directory == directory);
+        let last = self.budget.last(now);
+        let fits = installed.fits(&purpose) && may_issue(&installed.directory);
+        // What was ordered for this and is not so will not be so the next time.
+        if !fits && !last.is_some_and(|last| last.is_for(&purpose, may_issue)) {
+            return at_once;
+        }
+        let window = self.window_in_force().map(|window| window.moment);
+        let by_lifetime = installed.due_by_lifetime();
+        let Some(last) = last else { return window.unwrap_or(by_lifetime) };
+        match window {
+            // An authority that is in a hurry is believed once, and not again at what came of it.
+            Some(moment) if last.next_from() <= moment || !last.is_hurried => moment,
+            _ => by_lifetime.max(last.next_from()),
         }
     }
 
-    /// The window of the certificate that is there, and of no other.
-    fn window_in_force(&self) -> Option<&RenewalWindow> {
-        let identifier = self.installed.as_ref()?.identifier.as_ref()?;
-        self.window.as_ref().filter(|window| window.certificate == *identifier)
+    /// What is done before the certificate is due.
+    fn next_before(&self, wish: &SiteWish<'_>, due: SystemTime, now: SystemTime) -> Step {
+        let alone = self.failing.next_alone(wish.names, now);
+        let (Some((name, at)), Some((number, authority))) = (alone, self.authority(wish)) else {
+            return self.ask_or_rest(wish, due, now);
+        };
+        let free = self.free_from(authority, authority.has_test_directory, now);
+        let at = free.map_or(at, |free| free.max(at));
+        if at <= now {
+            return Step::TryAlone { authority: number, name: name.to_owned() };
+        }
+        match self.ask_or_rest(wish, due, now) {
+            Step::Rest { until } => Step::Rest { until: until.min(at) },
+            step => step,
+        }
+    }
+
+    /// From when on an order may be sent to an authority; nothing if now.
+    #[must_use]
+    pub fn free_from(
+        &self,
+        authority: &AuthorityWish<'_>,
+        is_rehearsal: bool,
+        now: SystemTime,
+    ) -> Option<SystemTime> {
+        let free = self.validation_free_from(authority, is_rehearsal, now);
+        let free = free.max(authority.free_from.filter(|from| now < *from));
+        if is_rehearsal {
+            return free;
+        }
+        let is_asked_for = self.is_asked_for && !self.is_key_void;
+        free.max(self.budget.free_from(authority.directory, is_asked_for, now))
     }
 
     fn ask_or_rest(&self, wish: &SiteWish<'_>, due: SystemTime, now: SystemTime) -> Step {
@@ -271,20 +300,37 @@ impl Standing {
 
     /// Notes that names are about to be validated.
     pub fn validates(&mut self, directory: &str, is_rehearsal: bool, now: SystemTime) {
-        // What a clock that was set back has left in the future does not count for ever.
-        let is_recent = |begun: &SystemTime| {
-            let age = now.duration_since(*begun).unwrap_or_else(|error| error.duration());
-            age < HOUR
-        };
-        self.validations.retain(|(_, begun)| is_recent(begun));
+        self.validations.retain(|(_, begun)| distance(*begun, now) < HOUR);
         self.validations.truncate(VALIDATIONS_KEPT_MAX);
         self.validations.push((counted_as(directory, is_rehearsal), now));
     }
 
-    /// Notes that a new certificate is in its place.
-    pub fn succeeded(&mut self, installed: Installed) {
-        let validations = std::mem::take(&mut self.validations);
-        *self = Self { installed: Some(installed), validations, ..Self::default() };
+    /// Notes that an order is about to be begun.
+    pub fn begins(&mut self, directory: &str, now: SystemTime) {
+        self.budget.begins(directory, now);
+    }
+
+    /// Notes that a new certificate for this purpose is in its place.
+    pub fn succeeded(&mut self, installed: Installed, purpose: Purpose, now: SystemTime) {
+        let moment = self.window_in_force().map(|window| window.moment);
+        let next = self.budget.last(now).map(budget::Issue::next_from);
+        let is_hurried = moment.zip(next).is_some_and(|(moment, next)| moment < next);
+        purpose.names.iter().for_each(|name| self.failing.validated(name));
+        let validity = (installed.not_before, installed.not_after);
+        self.budget.issued(validity, &installed.directory, purpose, is_hurried, now);
+        *self = Self { installed: Some(installed), ..self.forgotten() };
+    }
+
+    /// What is left when the operator wants failures and open orders to be forgotten: what bounds its orders.
+    #[must_use]
+    pub fn forgotten(&self) -> Self {
+        Self {
+            installed: self.installed.clone(),
+            validations: self.validations.clone(),
+            budget: self.budget.clone(),
+            failing: self.failing.clone(),
+            ..Self::default()
+        }
     }
 
     /// Notes that the certificate is revoked: one with another key comes next, at once.
@@ -299,98 +345,6 @@ impl Standing {
         self.failures.wait_until = None;
     }
 
-    /// Notes that a try led to nothing, and for how long nothing is tried. `retry_after` is what the authority said.
-    pub fn failed(
-        &mut self,
-        wish: &SiteWish<'_>,
-        (blame, reason): (Blame, String),
-        retry_after: Option<SystemTime>,
-        now: SystemTime,
-        random: u64,
-    ) {
-        if blame == Blame::Void {
-            self.order = None;
-            return;
-        }
-        let failures = &mut self.failures;
-        let step = usize::try_from(failures.count).unwrap_or(usize::MAX);
-        let pause = PAUSES.get(step).or(PAUSES.last()).copied().unwrap_or(REST_MAX);
-        let pause = match blame {
-            Blame::Authority | Blame::Validation | Blame::Here | Blame::Void => pause,
-            Blame::Result => pause.max(RESULT_PAUSE),
-            Blame::Operator => pause.max(DAY),
-        };
-        // From four to six fifths of it.
-        let pause = pause.mul_f64(0.8 + 0.4 * fraction(random));
-        let left = self.installed.as_ref().and_then(|it| it.not_after.duration_since(now).ok());
-        // What ends soon is not given up for lack of patience.
-        let pause = left.map_or(pause, |left| pause.min((left / 2).max(MINUTE)));
-        failures.count = failures.count.saturating_add(1);
-        failures.in_turn += 1;
-        failures.reason = Some(reason);
-        if blame == Blame::Validation {
-            failures.validations = failures.validations.saturating_add(1);
-            failures.is_rehearsing = true;
-        }
-        let is_left = failures.in_turn >= TRIES_IN_TURN && wish.authorities.len() > 1;
-        let mut until = now + pause;
-        if is_left {
-            failures.in_turn = 0;
-            failures.authority = (failures.authority + 1) % wish.authorities.len();
-        } else if let Some(after) = retry_after {
-            until = until.max(after.min(now + RETRY_AFTER_MAX));
-        }
-        failures.wait_until = Some(until);
-    }
-
-    /// Takes in when the authority wants the certificate to be renewed; without an answer it is asked again later. Says if the
-    /// window is another one.
-    pub fn asked(
-        &mut self,
-        certificate: &str,
-        answer: Option<(SystemTime, SystemTime)>,
-        retry_after: Option<Duration>,
-        now: SystemTime,
-        random: u64,
-    ) -> bool {
-        let Some(installed) = &self.installed else { return false };
-        let lifetime = installed.lifetime();
-        let least = HOUR.min(lifetime / 100);
-        let ask_again = now + retry_after.unwrap_or(WINDOW_ASKED).clamp(least, DAY);
-        let before = self.window.take().filter(|window| window.certificate == certificate);
-        let found = answer.filter(|(start, end)| start < end);
-        let is_other = found.is_some_and(|(start, end)| {
-            before.as_ref().is_none_or(|window| (window.start, window.end) != (start, end))
-        });
-        let moment = |(start, end): (SystemTime, SystemTime)| {
-            let length = end.duration_since(start).unwrap_or_default();
-            let drawn = start + length.mul_f64(fraction(random));
-            let latest = installed.not_before + lifetime.mul_f64(LATEST);
-            // A draw of the last minutes would leave no time for an order that fails.
-            if end > installed.not_after { drawn.min(latest) } else { drawn.min(latest.max(start)) }
-        };
-        self.window = match (found, before) {
-            (Some((start, end)), before) => {
-                let known = before.filter(|_| !is_other).map(|window| window.moment);
-                let moment = known.unwrap_or_else(|| moment((start, end)));
-                Some(RenewalWindow {
-                    certificate: certificate.to_owned(),
-                    start,
-                    end,
-                    moment,
-                    ask_again,
-                })
-            }
-            (None, Some(before)) => Some(RenewalWindow { ask_again, ..before }),
-            (None, None) => {
-                let moment = installed.due_by_lifetime();
-                let (certificate, start, end) = (certificate.to_owned(), moment, moment);
-                Some(RenewalWindow { certificate, start, end, moment, ask_again })
-            }
-        };
-        is_other
-    }
-
     /// True if less than a sixth of the lifetime is left, or nothing is there: somebody should look.
     #[must_use]
     pub fn is_urgent(&self, now: SystemTime) -> bool {
@@ -400,6 +354,11 @@ impl Standing {
 }
 
 impl Installed {
+    /// True if it is what would be ordered.
+    fn fits(&self, purpose: &Purpose) -> bool {
+        self.key == purpose.key && !self.lacks.iter().any(|name| purpose.names.contains(name))
+    }
+
     fn lifetime(&self) -> Duration {
         self.not_after.duration_since(self.not_before).unwrap_or_default()
     }
@@ -427,30 +386,6 @@ fn fraction(random: u64) -> f64 {
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
-
-/// How long nothing is tried after the first failure, the second one and so on.
-const PAUSES: [Duration; 8] = [
-    MINUTE,
-    Duration::from_mins(2),
-    Duration::from_mins(5),
-    Duration::from_mins(10),
-    Duration::from_mins(20),
-    HOUR,
-    Duration::from_hours(2),
-    Duration::from_hours(6),
-];
-
-/// How long an order is not repeated that led to what cannot be used.
-const RESULT_PAUSE: Duration = Duration::from_hours(6);
-
-/// Failures at an authority before the next one is asked.
-const TRIES_IN_TURN: u32 = 3;
-
-/// An authority may want more patience than anybody has.
-const RETRY_AFTER_MAX: Duration = Duration::from_hours(48);
-
-/// How long an authority is not asked for a window if it does not say.
-const WINDOW_ASKED: Duration = Duration::from_hours(6);
 
 /// A certificate that lives no longer than this is renewed at half its life.
 const SHORT: Duration = Duration::from_hours(10 * 24);

@@ -177,6 +177,17 @@ pub struct SiteStatus {
     pub reason: Option<String>,
     /// True if it is late.
     pub is_urgent: bool,
+    /// Names that have not validated for a day, so that it is ordered without them.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A name that a certificate is ordered without.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The name.
+    pub name: String,
+    /// Why it does not validate.
+    pub reason: String,
 }
 
 impl Kind {

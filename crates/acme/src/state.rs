@@ -118,18 +118,6 @@ impl StateFolder {
         write(&folder, KEY, key.as_bytes())
     }
 
-    /// Forgets a site's order, its key and its failures.
-    ///
-    /// # Errors
-    /// If they cannot be removed.
-    pub fn forget(&self, site: &str) -> io::Result<()> {
-        let folder = self.of_order(site);
-        for name in [STANDING, KEY] {
-            remove(&folder.join(name))?;
-        }
-        Ok(())
-    }
-
     /// Forgets the key of an order that is over.
     ///
     /// # Errors
@@ -174,6 +162,8 @@ impl StateFolder {
             let _ = fs::remove_dir_all(&new);
             return done;
         }
+        // From here on it is in force. If the link is not on the disk yet, a loss of power shows the one before.
+        let _ = sync_folder(&folder);
         // The certificate is in force, and old ones are only in the way.
         let _ = remove_old(&folder, &name, now);
         Ok(())
@@ -191,14 +181,6 @@ impl StateFolder {
     /// If it cannot be written.
     pub fn keep_account(&self, directory: &str, account: &impl Serialize) -> io::Result<()> {
         write(&self.accounts, &file_of(directory), &serde_json::to_vec_pretty(account)?)
-    }
-
-    /// Forgets the account at an authority, which knows it no longer.
-    ///
-    /// # Errors
-    /// If it cannot be removed.
-    pub fn forget_account(&self, directory: &str) -> io::Result<()> {
-        remove(&self.accounts.join(file_of(directory)))
     }
 
     fn of_order(&self, site: &str) -> PathBuf {
@@ -256,8 +238,7 @@ fn exchange(folder: &Path, name: &str) -> io::Result<()> {
     remove(&link)?;
     // By this call, which the sandbox has.
     symlinkat(name, CWD, &link)?;
-    fs::rename(&link, folder.join(CURRENT))?;
-    sync_folder(folder)
+    fs::rename(&link, folder.join(CURRENT))
 }
 
 /// Removes what is older than a week, but not the newest two.

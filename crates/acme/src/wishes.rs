@@ -66,6 +66,8 @@ pub struct Site {
     pub challenges: Vec<Kind>,
     /// The kind of key.
     pub key: KeyKind,
+    /// The same in a word.
+    pub key_word: String,
     /// True if the key stays.
     pub reuse_key: bool,
 }
@@ -171,6 +173,7 @@ impl Site {
             authorities,
             challenges: wanted.how.challenges.iter().filter_map(kind).collect(),
             key,
+            key_word: key_word(key),
             reuse_key: wanted.how.reuse_key,
         })
     }
@@ -187,10 +190,10 @@ impl Site {
         Ok(key.to_pem().to_string())
     }
 
-    /// The request for a certificate with this key, in DER.
-    pub(crate) fn request(&self, key: &str) -> Result<Vec<u8>, String> {
+    /// The request for a certificate of these names with this key, in DER.
+    pub(crate) fn request(&self, key: &str, names: &[String]) -> Result<Vec<u8>, String> {
         let key = CertificateKey::from_pem(key).map_err(|error| error.to_string())?;
-        key.request(&self.names).map_err(|error| error.to_string())
+        key.request(names).map_err(|error| error.to_string())
     }
 
     /// The certificate that is in force, if one is.
@@ -200,15 +203,21 @@ impl Site {
         let (identity, _) = Identity::load(&chain, &key, None).ok()?;
         let leaf = CertificateDer::pem_file_iter(&chain).ok()?.next()?.ok()?;
         let identifier = CertificateIdentifier::try_from(&leaf).ok();
-        let has_all = self.names.iter().all(|name| identity.covers(name));
+        let lacks = self.names.iter().filter(|name| !identity.covers(name)).cloned();
         Some(Installed {
             not_before: identity.not_before(),
             not_after: identity.not_after(),
             identifier: identifier.map(|identifier| identifier.to_string()),
             directory: state.origin(&self.folder).directory,
-            fits: has_all && identity.key_kind() == self.key,
+            lacks: lacks.collect(),
+            key: key_word(identity.key_kind()),
         })
     }
+}
+
+/// As it stands in what is kept.
+fn key_word(kind: KeyKind) -> String {
+    format!("{kind:?}")
 }
 
 /// A key for an account has some tens of bytes.

@@ -1,5 +1,6 @@
 //! Certificates that kettle fetches itself, from pebble.
 
+mod bounds;
 mod failures;
 mod ways;
 

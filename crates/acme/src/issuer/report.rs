@@ -6,7 +6,7 @@ use super::work::{Work, day};
 use super::{Issuer, SiteState};
 use crate::order::Obtained;
 use crate::plan::{self, Standing, Step};
-use crate::protocol::{Level, Order, Report, SITES_MAX, SiteStatus};
+use crate::protocol::{LeftOut, Level, Order, Report, SITES_MAX, SiteStatus};
 use crate::wishes::Site;
 
 impl Issuer {
@@ -19,21 +19,13 @@ impl Issuer {
                 self.shared.server.tell(Report::Sites { number, total, from, sites });
             }
             Order::Renew { number, site, rehearse } => {
-                let done = self.with_site(&site, |state, known| {
-                    if rehearse {
-                        state.rehearses = true;
-                        return format!("{known}: a rehearsal begins; the log says how it ends");
-                    }
-                    state.standing.is_asked_for = true;
-                    state.standing.failures = plan::Failures::default();
-                    format!("{known}: a new certificate is ordered; the log says how that ends")
-                });
+                let done =
+                    if rehearse { self.rehearse(&site, now) } else { self.renew(&site, now) };
                 self.answer(number, done);
             }
             Order::Forget { number, site } => {
                 let done = self.with_site(&site, |state, known| {
-                    let installed = state.standing.installed.take();
-                    state.standing = Standing { installed, ..Standing::default() };
+                    state.standing = state.standing.forgotten();
                     format!("{known}: its order and its failures are forgotten")
                 });
                 self.answer(number, done);
@@ -68,10 +60,55 @@ impl Issuer {
             ));
         }
         let text = change(state, site.name());
+        state.rests_until = None;
         if self.shared.state.keep_standing(&site.folder, &state.standing).is_err() {
             return Err("the state folder cannot be written".to_owned());
         }
         Ok(text)
+    }
+
+    /// Has a new certificate ordered, as soon as its budget allows.
+    fn renew(&mut self, name: &str, now: SystemTime) -> Result<String, String> {
+        let text = self.with_site(name, |state, known| {
+            state.standing.is_asked_for = true;
+            state.standing.failures = plan::Failures::default();
+            format!("{known}: a new certificate is ordered")
+        })?;
+        let mut all = self.shared.sites.iter().zip(&self.sites);
+        let found = all.find(|(site, _)| site.names.iter().any(|known| known == name));
+        let next =
+            found.map(|(site, state)| plan::next(&self.wish(site, now), &state.standing, now));
+        Ok(match next {
+            Some(Step::Rest { until }) => format!(
+                "{text} on {}, and not before: it has had its orders of a day, or the authority wants to be left alone",
+                day(until)
+            ),
+            _ => format!("{text}; the log says how that ends"),
+        })
+    }
+
+    /// Has an order tried at the test directory, if there is one.
+    fn rehearse(&mut self, name: &str, now: SystemTime) -> Result<String, String> {
+        self.with_site(name, |_, _| String::new())?;
+        let mut all = self.shared.sites.iter().zip(&self.sites);
+        let found = all.find(|(site, _)| site.names.iter().any(|known| known == name));
+        let Some((site, state)) = found else { return Err(String::new()) };
+        let authority = site.authorities.first().and_then(|it| self.shared.authorities.get(*it));
+        if let Some(authority) = authority.filter(|it| it.test_directory.is_none()) {
+            return Err(format!(
+                "the authority `{}` has no directory for rehearsals: write its `test_directory` in that [[acme]]",
+                authority.name
+            ));
+        }
+        let wish = self.wish(site, now);
+        let first = wish.authorities.first();
+        if let Some(until) = first.and_then(|first| state.standing.free_from(first, true, now)) {
+            return Err(format!("{name} was validated too often: try again after {}", day(until)));
+        }
+        self.with_site(name, |state, known| {
+            state.rehearses = true;
+            format!("{known}: a rehearsal begins; the log says how it ends")
+        })
     }
 
     /// Begins to revoke a site's certificate.
@@ -103,7 +140,8 @@ impl Issuer {
 
     fn statuses(&self, from: usize, now: SystemTime) -> Vec<SiteStatus> {
         let all = self.shared.sites.iter().zip(&self.sites).skip(from).take(SITES_MAX);
-        all.map(|(site, state)| self.status(site, state, now)).collect()
+        let all = all.map(|(site, state)| self.status(site, state, now));
+        fitting(all, PAGE_BYTES_MAX)
     }
 
     fn status(&self, site: &Site, state: &SiteState, now: SystemTime) -> SiteStatus {
@@ -113,7 +151,9 @@ impl Issuer {
             _ if !self.leads => ("another server", now),
             _ if state.is_busy => ("under way", now),
             Step::Rest { until } if standing.failures.count > 0 => ("retry", until),
-            Step::Rest { .. } | Step::AskWindow { .. } => ("renewal", standing.due(&wish)),
+            // It may be due, and have to wait.
+            Step::Rest { until } => ("renewal", standing.due(&wish, now).max(until.min(now))),
+            Step::AskWindow { .. } | Step::TryAlone { .. } => ("renewal", standing.due(&wish, now)),
             Step::Begin { .. } | Step::Resume { .. } => ("order", now),
         };
         let by_directory = |it: &&crate::wishes::Authority| {
@@ -131,6 +171,7 @@ impl Issuer {
             failures: standing.failures.count,
             reason: standing.failures.reason.clone(),
             is_urgent: standing.is_urgent(now),
+            left_out: left_out(site, standing),
         }
     }
 
@@ -143,7 +184,18 @@ impl Issuer {
         let is_told = state
             .told_urgent
             .is_some_and(|told| now.duration_since(told).is_ok_and(|age| age < URGENT_AGAIN));
-        if is_told || state.is_busy || !state.standing.is_urgent(now) {
+        if is_told || state.is_busy {
+            return;
+        }
+        for LeftOut { name, reason } in left_out(site, &state.standing) {
+            let text = format!(
+                "the certificate of {} is ordered without {name}, which has failed for a day: {reason}",
+                site.name()
+            );
+            state.told_urgent = Some(now);
+            self.shared.server.log(Level::Error, text);
+        }
+        if !state.standing.is_urgent(now) {
             return;
         }
         let Some(installed) = &state.standing.installed else { return };
@@ -160,6 +212,28 @@ impl Issuer {
             self.shared.server.log(Level::Error, text);
         }
     }
+}
+
+/// As many as fit in a message, and one at least: reasons may be long.
+fn fitting(sites: impl Iterator<Item = SiteStatus>, bytes_max: usize) -> Vec<SiteStatus> {
+    let mut left = bytes_max;
+    let fitting = sites.enumerate().take_while(|(index, site)| {
+        let length = serde_json::to_vec(site).map_or(0, |bytes| bytes.len());
+        let fits = left.checked_sub(length);
+        left = fits.unwrap_or(0);
+        *index == 0 || fits.is_some()
+    });
+    fitting.map(|(_, site)| site).collect()
+}
+
+/// The names that are left out, as far as a message has room for them.
+fn left_out(site: &Site, standing: &Standing) -> Vec<LeftOut> {
+    let out = standing.failing.left_out(&site.names).take(LEFT_OUT_MAX);
+    let told = out.map(|(name, failing)| LeftOut {
+        name: name.to_owned(),
+        reason: failing.reason.chars().take(REASON_CHARS_MAX).collect(),
+    });
+    told.collect()
 }
 
 /// The line of a new certificate.
@@ -191,3 +265,35 @@ fn seconds(moment: SystemTime) -> u64 {
 
 /// How often it is said that a certificate is late.
 const URGENT_AGAIN: Duration = Duration::from_hours(1);
+
+/// Names that are left out of a certificate, as far as they are told,
+const LEFT_OUT_MAX: usize = 4;
+/// and how much of each reason.
+const REASON_CHARS_MAX: usize = 200;
+
+/// The sites of a message leave room for the rest of it.
+const PAGE_BYTES_MAX: usize = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_never_longer_than_a_message_and_never_empty() {
+        let site = |reason: usize| SiteStatus {
+            site: "a.example".to_owned(),
+            authority: "own".to_owned(),
+            not_after: None,
+            next: 0,
+            what: "retry".to_owned(),
+            failures: 1,
+            // Each of them takes two bytes.
+            reason: Some("\"".repeat(reason)),
+            is_urgent: false,
+            left_out: Vec::new(),
+        };
+        assert_eq!(fitting((0..32).map(|_| site(1_500)), PAGE_BYTES_MAX).len(), 20);
+        assert_eq!(fitting((0..3).map(|_| site(1_500)), 10).len(), 1);
+        assert_eq!(fitting((0..32).map(|_| site(10)), PAGE_BYTES_MAX).len(), 32);
+    }
+}

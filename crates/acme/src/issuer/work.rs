@@ -1,5 +1,6 @@
 //! What is done for a site: a job of its own, beside others.
 
+use std::cell::Cell;
 use std::time::{Duration, SystemTime};
 
 use kettle_http::date;
@@ -7,11 +8,11 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::account;
 use crate::client::ClientTask;
-use crate::job::{Failure, Job};
+use crate::job::{Accounts, Failure, Job};
 use crate::order::{Obtained, Start};
-use crate::plan::Standing;
-use crate::protocol::Level;
-use crate::server::Server;
+use crate::plan::{Blame, Purpose, Standing, Trouble};
+use crate::protocol::{Kind, Level};
+use crate::server::{Server, shortened};
 use crate::state::StateFolder;
 use crate::wishes::{Authority, Site};
 
@@ -23,6 +24,8 @@ pub(super) struct Shared {
     /// One task a trust: the authorities, in their order.
     pub(super) clients: Vec<ClientTask>,
     pub(super) sites: Vec<Site>,
+    /// Which accounts are being made.
+    pub(super) accounts: Accounts,
 }
 
 /// What a job has come to.
@@ -41,14 +44,20 @@ pub(super) enum Outcome {
         reason: String,
     },
     Asked,
+    /// What became of a name that was tried alone.
+    TriedAlone {
+        name: String,
+        refused: Option<String>,
+    },
     /// What is answered to the operator's question of this number.
     Revoked {
         number: u64,
         refused: Option<String>,
     },
     Failed {
-        failure: Failure,
-        retry_after: Option<SystemTime>,
+        blame: Blame,
+        kind: Option<Kind>,
+        trouble: Trouble,
     },
 }
 
@@ -62,6 +71,11 @@ pub(super) enum Work {
     Rehearse {
         authority: usize,
         is_asked_for: bool,
+    },
+    /// A name that is left out of orders.
+    TryAlone {
+        authority: usize,
+        name: String,
     },
     Order {
         authority: usize,
@@ -79,9 +93,21 @@ impl Work {
         match self {
             Self::AskWindow { authority, .. }
             | Self::Rehearse { authority, .. }
+            | Self::TryAlone { authority, .. }
             | Self::Order { authority, .. }
             | Self::Revoke { authority, .. } => *authority,
         }
+    }
+}
+
+impl Outcome {
+    /// A failure at the authority that has this directory.
+    pub(super) fn of(failure: Failure, directory: &str, retry_after: Option<SystemTime>) -> Self {
+        let Failure { blame, reason, kind, refused, validated } = failure;
+        let (reason, directory) = (shortened(reason), directory.to_owned());
+        let refused = refused.into_iter().map(|(name, reason)| (name, shortened(reason))).collect();
+        let trouble = Trouble { reason, directory, retry_after, refused, validated };
+        Self::Failed { blame, kind, trouble }
     }
 }
 
@@ -101,12 +127,26 @@ impl Shared {
         };
         let client = task.client();
         let directory = match &work {
-            Work::Rehearse { .. } => authority.test_directory.as_deref(),
+            Work::Rehearse { .. } | Work::TryAlone { .. } => authority.test_directory.as_deref(),
             _ => None,
         };
         let directory = directory.unwrap_or(&authority.directory);
         let (state, server) = (&self.state, &self.server);
-        let job = Job { site, authority, directory, state, server, client: &client };
+        let ordered = match &work {
+            Work::Order { start: Start::Open(open), .. } => Some(&open.names),
+            _ => None,
+        };
+        let mut purpose = match ordered {
+            Some(names) => Purpose { names: names.clone(), key: site.key_word.clone() },
+            None => standing.purpose(&site.names, &site.key_word),
+        };
+        if let Work::TryAlone { name, .. } = &work {
+            purpose.names = vec![name.clone()];
+        }
+        let (accounts, client) = (&self.accounts, &client);
+        let account = Cell::default();
+        let job =
+            Job { site, authority, directory, state, server, client, accounts, account, purpose };
         let failed = match work {
             Work::AskWindow { certificate, .. } => {
                 job.ask_window(standing, &certificate, random()).await;
@@ -123,6 +163,13 @@ impl Shared {
                 }
                 Err(failure) => failure,
             },
+            Work::TryAlone { name, .. } => match job.rehearse(standing).await {
+                Ok(_) => return Outcome::TriedAlone { name, refused: None },
+                Err(failure) if failure.blame == Blame::Validation => {
+                    return Outcome::TriedAlone { name, refused: Some(failure.reason) };
+                }
+                Err(failure) => failure,
+            },
             Work::Revoke { number, reason, .. } => {
                 let refused = job.revoke(reason).await.err().map(|failure| failure.reason);
                 if refused.is_none() {
@@ -135,7 +182,7 @@ impl Shared {
                 Err(failure) => failure,
             },
         };
-        Outcome::Failed { failure: failed, retry_after: client.notes().retry_after }
+        Outcome::of(failed, directory, client.notes().retry_after)
     }
 }
 

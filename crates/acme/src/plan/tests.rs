@@ -1,13 +1,20 @@
 //! The plan by tables, and by whole lives of certificates drawn by lot.
 
+use std::sync::LazyLock;
 use std::time::UNIX_EPOCH;
 
 use proptest::prelude::*;
 
 use super::*;
 
+mod bounds;
+
 const CA: &str = "https://ca.example/dir";
 const OTHER: &str = "https://other.example/dir";
+const KEY: &str = "EcdsaP256";
+
+static NAMES: LazyLock<Vec<String>> =
+    LazyLock::new(|| vec!["a.example".to_owned(), "b.example".to_owned()]);
 
 fn at(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_800_000_000 + seconds)
@@ -18,7 +25,15 @@ fn authority(directory: &str) -> AuthorityWish<'_> {
 }
 
 fn wish<'a>(directories: &[&'a str]) -> SiteWish<'a> {
-    SiteWish { authorities: directories.iter().map(|it| authority(it)).collect() }
+    wish_of(directories.iter().map(|it| authority(it)).collect())
+}
+
+fn wish_of(authorities: Vec<AuthorityWish<'_>>) -> SiteWish<'_> {
+    SiteWish { authorities, names: &NAMES, key: KEY }
+}
+
+fn purpose() -> Purpose {
+    Purpose { names: NAMES.to_vec(), key: KEY.to_owned() }
 }
 
 fn installed(from: u64, lifetime: u64) -> Installed {
@@ -27,7 +42,8 @@ fn installed(from: u64, lifetime: u64) -> Installed {
         not_after: at(from + lifetime),
         identifier: Some(format!("aki.{from}")),
         directory: CA.to_owned(),
-        fits: true,
+        lacks: Vec::new(),
+        key: KEY.to_owned(),
     }
 }
 
@@ -80,8 +96,10 @@ fn a_renewal_says_which_certificate_it_replaces_and_to_nobody_else() {
 
 #[test]
 fn other_names_another_key_and_another_authority_are_ordered_at_once() {
-    let unfit = Installed { fits: false, ..installed(0, 90 * DAY) };
-    assert!(begins(&next(&wish(&[CA]), &standing(unfit), at(0))));
+    let lacks = Installed { lacks: vec![NAMES[1].clone()], ..installed(0, 90 * DAY) };
+    assert!(begins(&next(&wish(&[CA]), &standing(lacks), at(0))));
+    let other = Installed { key: "Rsa".to_owned(), ..installed(0, 90 * DAY) };
+    assert!(begins(&next(&wish(&[CA]), &standing(other), at(0))));
     assert!(begins(&next(&wish(&[OTHER]), &standing(installed(0, 90 * DAY)), at(0))));
     let asked_for = Standing { is_asked_for: true, ..standing(installed(0, 90 * DAY)) };
     assert!(begins(&next(&wish(&[CA]), &asked_for, at(0))));
@@ -146,7 +164,7 @@ fn pauses_grow_from_failure_to_failure_and_stay_at_six_hours() {
     let mut standing = Standing::default();
     let mut minutes = Vec::new();
     for _ in 0..10 {
-        standing.failed(&wish(&[CA]), (Blame::Authority, String::new()), None, at(0), u64::MAX / 2);
+        standing.failed(&wish(&[CA]), (Blame::Authority, Trouble::default()), at(0), u64::MAX / 2);
         let until = standing.failures.wait_until.unwrap();
         minutes.push((until.duration_since(at(0)).unwrap().as_secs() + 30) / 60);
     }
@@ -158,7 +176,9 @@ fn what_an_authority_says_counts_as_the_least_but_not_for_the_next_one() {
     let said = at(10 * 3_600);
     let mut standing = Standing::default();
     let failed = |standing: &mut Standing, wish: &SiteWish<'_>| {
-        standing.failed(wish, (Blame::Authority, String::new()), Some(said), at(0), 0);
+        let trouble =
+            Trouble { directory: CA.to_owned(), retry_after: Some(said), ..Trouble::default() };
+        standing.failed(wish, (Blame::Authority, trouble), at(0), 0);
     };
     failed(&mut standing, &wish(&[CA]));
     assert_eq!(standing.failures.wait_until, Some(said));
@@ -175,10 +195,9 @@ fn what_an_authority_says_counts_as_the_least_but_not_for_the_next_one() {
 
 #[test]
 fn after_a_failed_validation_it_is_rehearsed_where_that_can_be_done() {
-    let rehearsing =
-        SiteWish { authorities: vec![AuthorityWish { has_test_directory: true, ..authority(CA) }] };
+    let rehearsing = wish_of(vec![AuthorityWish { has_test_directory: true, ..authority(CA) }]);
     let mut standing = Standing::default();
-    standing.failed(&rehearsing, (Blame::Validation, String::new()), None, at(0), 0);
+    standing.failed(&rehearsing, (Blame::Validation, Trouble::default()), at(0), 0);
     let step = next(&rehearsing, &standing, at(3_600));
     assert_eq!(step, Step::Begin { authority: 0, replaces: None, is_rehearsal: true });
     standing.rehearsed();
@@ -193,7 +212,8 @@ fn an_order_goes_on_unless_it_is_old_or_its_authority_is_gone() {
     let order = OpenOrder {
         url: "https://ca.example/order/1".to_owned(),
         directory: CA.to_owned(),
-        names: vec!["a.example".to_owned()],
+        names: NAMES.to_vec(),
+        key: KEY.to_owned(),
         begun: at(0),
     };
     let standing = Standing { order: Some(order), ..Standing::default() };
@@ -239,9 +259,8 @@ proptest! {
         jumps in proptest::collection::vec(prop_oneof![9 => Just(0_u64), 1 => 0..10_000_u64], 200),
     ) {
         // What is renewed each two minutes needs an authority that allows it.
-        let wish = SiteWish {
-            authorities: vec![AuthorityWish { validations_per_hour: 1_000, ..authority(CA) }],
-        };
+        let wish =
+            wish_of(vec![AuthorityWish { validations_per_hour: 1_000, ..authority(CA) }]);
         let mut standing = Standing::default();
         let mut now = at(0);
         let mut fates = fates.into_iter();
@@ -261,25 +280,30 @@ proptest! {
                 Step::AskWindow { certificate, .. } => {
                     standing.asked(&certificate, None, None, now, random);
                 }
+                Step::TryAlone { name, .. } => prop_assert!(false, "{name} is left out"),
                 Step::Begin { .. } | Step::Resume { .. } => {
                     prop_assert!(failures.wait_until.is_none_or(|until| until <= now));
                     standing.validates(CA, false, now);
+                    if standing.order.is_none() {
+                        standing.begins(CA, now);
+                    }
                     let Some(fate) = fates.next() else { break };
                     let is_new = standing.order.is_none();
                     match fate {
                         Fate::Issues => {
                             let from = now.duration_since(at(0)).unwrap().as_secs();
-                            standing.succeeded(installed(from, lifetime));
+                            standing.succeeded(installed(from, lifetime), purpose(), now);
                             prop_assert!(standing.order.is_none());
                         }
                         Fate::Fails(blame) => {
                             standing.order = None;
-                            standing.failed(&wish, (blame, String::new()), None, now, random);
+                            standing.failed(&wish, (blame, Trouble::default()), now, random);
                         }
                         Fate::Killed => {
                             let begun = if is_new { now } else { standing.order.clone().unwrap().begun };
                             standing.order = Some(OpenOrder {
-                                url: "u".to_owned(), directory: CA.to_owned(), names: vec![], begun,
+                                url: "u".to_owned(), directory: CA.to_owned(), names: vec![],
+                                key: String::new(), begun,
                             });
                             // The guardian begins again after a minute.
                             now += MINUTE;
@@ -296,9 +320,8 @@ proptest! {
         randoms in proptest::collection::vec(any::<u64>(), 60),
         most in 1_usize..8,
     ) {
-        let wish = SiteWish {
-            authorities: vec![AuthorityWish { validations_per_hour: most, ..authority(CA) }],
-        };
+        let wish =
+            wish_of(vec![AuthorityWish { validations_per_hour: most, ..authority(CA) }]);
         let mut standing = standing(installed(0, 300));
         let mut now = at(400);
         let mut begun: Vec<SystemTime> = Vec::new();
@@ -310,7 +333,7 @@ proptest! {
                     begun.retain(|begun| *begun + HOUR > now);
                     begun.push(now);
                     prop_assert!(begun.len() <= most, "{} in an hour", begun.len());
-                    standing.failed(&wish, (Blame::Validation, String::new()), None, now, random);
+                    standing.failed(&wish, (Blame::Validation, Trouble::default()), now, random);
                 }
                 step => prop_assert!(false, "{step:?}"),
             }

@@ -22,6 +22,7 @@ async fn a_message_arrives_as_it_was_sent() {
         failures: 3,
         reason: Some("r".repeat(REASON_BYTES_MAX)),
         is_urgent: false,
+        left_out: vec![],
     };
     let report = Report::Sites { number: 1, total: 9, from: 0, sites: vec![site; SITES_MAX] };
     issuer.send(&report).await.unwrap();

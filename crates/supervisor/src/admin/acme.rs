@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use kettle_acme::protocol::SiteStatus;
+use kettle_acme::protocol::{LeftOut, SiteStatus};
 use kettle_tls::identity::Utc;
 use serde::{Deserialize, Serialize};
 
@@ -44,17 +44,18 @@ pub struct AcmeStatus {
 }
 
 impl AcmeStatus {
-    /// True if one of them is late.
+    /// True if one of them is late, or ordered without one of its names.
     #[must_use]
     pub fn is_urgent(&self) -> bool {
-        self.sites.iter().any(|site| site.is_urgent)
+        self.sites.iter().any(|site| site.is_urgent || !site.left_out.is_empty())
     }
 
     /// Takes more of them in.
     pub(crate) fn add(&mut self, total: usize, sites: Vec<SiteStatus>) {
         self.total = total;
         self.sites.extend(sites);
-        self.sites.sort_by_key(|site| (!site.is_urgent, site.failures == 0, site.next));
+        let is_whole = |site: &SiteStatus| site.left_out.is_empty();
+        self.sites.sort_by_key(|it| (!it.is_urgent, is_whole(it), it.failures == 0, it.next));
         self.sites.truncate(SHOWN_MAX);
     }
 }
@@ -94,6 +95,9 @@ impl fmt::Display for AcmeStatus {
                 };
                 writeln!(out, "{:<name$}  failed {times}: {reason}", "")?;
             }
+            for LeftOut { name: left_out, reason } in &site.left_out {
+                writeln!(out, "{:<name$}  WITHOUT {left_out}: {reason}", "")?;
+            }
         }
         match self.total.saturating_sub(self.sites.len()) {
             0 => Ok(()),
@@ -108,8 +112,8 @@ fn date(seconds: u64) -> Utc {
     Utc(moment.unwrap_or(SystemTime::UNIX_EPOCH))
 }
 
-/// Each has a reason of 1,500 bytes at most: together they are well below what an answer may have.
-const SHOWN_MAX: usize = 1_000;
+/// Each has 7 KiB of reasons at most: together they are below what an answer may have.
+const SHOWN_MAX: usize = 500;
 
 /// 9999-12-31 23:59:59.
 const LAST_SECOND: u64 = 253_402_300_799;
@@ -128,7 +132,19 @@ mod tests {
             failures,
             reason: (failures > 0).then(|| "no such name".to_owned()),
             is_urgent,
+            left_out: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_certificate_without_one_of_its_names_is_shown_so() {
+        let mut status = AcmeStatus::default();
+        let reason = "no such host".to_owned();
+        let left_out = vec![LeftOut { name: "www.a.example".to_owned(), reason }];
+        status.add(1, vec![SiteStatus { left_out, ..site("a.example", 0, false) }]);
+        assert!(status.is_urgent());
+        let text = status.to_string();
+        assert!(text.ends_with("WITHOUT www.a.example: no such host\n"), "{text}");
     }
 
     #[test]
@@ -159,6 +175,6 @@ mod tests {
         status.add(1_281, vec![site("late.example", 1, true)]);
         assert_eq!(status.sites.len(), SHOWN_MAX);
         assert_eq!(status.sites[0].site, "late.example");
-        assert!(status.to_string().ends_with("and 281 more, none of which needs it more\n"));
+        assert!(status.to_string().ends_with("and 781 more, none of which needs it more\n"));
     }
 }

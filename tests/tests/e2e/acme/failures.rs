@@ -15,10 +15,10 @@ use serde_json::Value;
 
 use super::{current, fetching_from, wait_until_served};
 
-const STANDING: &str = "state/acme/orders/localhost/standing.json";
+pub(super) const STANDING: &str = "state/acme/orders/localhost/standing.json";
 
 /// A server that fetches from pebble behind a front with this rule.
-fn behind_front(
+pub(super) fn behind_front(
     setup: &PebbleSetup,
     rule: impl FnMut(&str) -> Act + Send + 'static,
 ) -> Option<(Pebble, Front, Setup)> {
@@ -30,7 +30,7 @@ fn behind_front(
 }
 
 /// A problem document as an answer.
-fn problem(status: &str, kind: &str, fields: &str) -> Act {
+pub(super) fn problem(status: &str, kind: &str, fields: &str) -> Act {
     let body =
         format!("{{\"type\": \"urn:ietf:params:acme:error:{kind}\", \"detail\": \"so it is\"}}");
     let length = body.len();
@@ -40,20 +40,20 @@ fn problem(status: &str, kind: &str, fields: &str) -> Act {
     ))
 }
 
-fn standing(kettle: &Kettle) -> Value {
+pub(super) fn standing(kettle: &Kettle) -> Value {
     let text = std::fs::read_to_string(kettle.folder.path(STANDING)).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
 /// How long nothing is tried, in seconds.
-fn pause(kettle: &Kettle) -> u64 {
+pub(super) fn pause(kettle: &Kettle) -> u64 {
     let until = standing(kettle).pointer("/failures/wait_until/secs_since_epoch").unwrap().as_u64();
     let until = UNIX_EPOCH + Duration::from_secs(until.unwrap());
     until.duration_since(SystemTime::now()).unwrap().as_secs()
 }
 
 /// Waits for the first failure, and gives what was said of it.
-fn failure(kettle: &Kettle) -> String {
+pub(super) fn failure(kettle: &Kettle) -> String {
     kettle.messages().wait_until("a failure", |bytes| {
         let text = String::from_utf8_lossy(bytes);
         let (_, rest) = text.split_once("no certificate for localhost: ")?;

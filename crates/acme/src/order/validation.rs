@@ -1,0 +1,151 @@
+//! The validation of an order's names: challenges, and why a name did not pass.
+
+use instant_acme::{AuthorizationStatus, Challenge, ChallengeType, Error, Identifier, OrderStatus};
+
+use super::{POLL_FIRST, POLL_MAX};
+use crate::job::{Failure, Job, text_of};
+use crate::plan::{Blame, Standing};
+use crate::protocol::Kind;
+use crate::server::Presented;
+
+impl Job<'_> {
+    /// Has all names validated that are not yet.
+    pub(super) async fn validate(
+        &self,
+        order: &mut instant_acme::Order,
+        standing: &Standing,
+        kind: &mut Option<Kind>,
+    ) -> Result<(), Failure> {
+        let mut presented: Vec<Presented> = Vec::new();
+        let mut authorizations = order.authorizations();
+        while let Some(authorization) = authorizations.next().await {
+            let mut authorization = authorization.map_err(|error| self.failure(error))?;
+            let name = name_of(authorization.identifier().identifier);
+            match authorization.status {
+                AuthorizationStatus::Valid => continue,
+                AuthorizationStatus::Pending => {}
+                // The order is void with it.
+                _ => {
+                    let reason = refusals(&authorization.challenges, &name);
+                    return Err(Failure::of_names(vec![(name, reason)], Vec::new()));
+                }
+            }
+            let (chosen, r#type) = self.choose(&authorization.challenges, standing, &name)?;
+            *kind = Some(chosen);
+            let mut challenge = authorization
+                .challenge(r#type)
+                .ok_or_else(|| Failure::new(Blame::Authority, "a challenge is gone"))?;
+            let token = challenge.token.clone();
+            let answer = challenge.key_authorization();
+            let shown = self.server.present(chosen, &name, &token, answer.as_str()).await;
+            presented.push(shown.map_err(|error| Failure::here("the challenge", error))?);
+            challenge.set_ready().await.map_err(|error| self.not_taken(error, &name))?;
+        }
+        self.await_validation(order).await
+    }
+
+    /// The kind of challenge that comes next, of those that the site takes and the authority offers.
+    fn choose(
+        &self,
+        offered: &[Challenge],
+        standing: &Standing,
+        name: &str,
+    ) -> Result<(Kind, ChallengeType), Failure> {
+        let is_offered = |kind: &Kind| offered.iter().any(|it| it.r#type == type_of(*kind));
+        let possible: Vec<Kind> = self.site.challenges.iter().copied().filter(is_offered).collect();
+        let turn = usize::try_from(standing.failures.validations).unwrap_or_default();
+        let chosen = turn.checked_rem(possible.len()).and_then(|turn| possible.get(turn));
+        let Some(chosen) = chosen else {
+            let reason = format!(
+                "the authority `{}` offers no kind of challenge for {name} that the site has",
+                self.authority.name
+            );
+            return Err(Failure::new(Blame::Result, reason));
+        };
+        Ok((*chosen, type_of(*chosen)))
+    }
+
+    async fn await_validation(&self, order: &mut instant_acme::Order) -> Result<(), Failure> {
+        let mut pause = POLL_FIRST;
+        loop {
+            self.pause(pause).await;
+            pause = (pause * 2).min(POLL_MAX);
+            let status = order.refresh().await.map_err(|error| self.failure(error))?.status;
+            match status {
+                OrderStatus::Pending => {}
+                OrderStatus::Ready | OrderStatus::Processing | OrderStatus::Valid => return Ok(()),
+                OrderStatus::Invalid => return Err(self.why_invalid(order).await),
+            }
+        }
+    }
+
+    /// The problem of each name that did not validate.
+    pub(super) async fn why_invalid(&self, order: &mut instant_acme::Order) -> Failure {
+        // The order's own problem is that of a name, where one has failed.
+        let of_order = order.state().error.as_ref().map(text_of);
+        let (mut refused, mut validated) = (Vec::new(), Vec::new());
+        let mut authorizations = order.authorizations();
+        while let Some(Ok(mut authorization)) = authorizations.next().await {
+            let name = name_of(authorization.identifier().identifier);
+            if authorization.refresh().await.is_err() {
+                continue;
+            }
+            match authorization.status {
+                AuthorizationStatus::Valid => validated.push(name),
+                AuthorizationStatus::Invalid => {
+                    let reason = refusals(&authorization.challenges, &name);
+                    refused.push((name, reason));
+                }
+                _ => {}
+            }
+        }
+        if refused.is_empty() {
+            let unknown = || "the authority does not say why the order is invalid".to_owned();
+            return Failure::new(Blame::Result, of_order.unwrap_or_else(unknown));
+        }
+        Failure::of_names(refused, validated)
+    }
+
+    /// Why a challenge was not taken up. Its own problem is one of the name.
+    fn not_taken(&self, error: Error, name: &str) -> Failure {
+        let failure = self.failure(error);
+        match failure.blame {
+            Blame::Operator | Blame::Result => {
+                let refused = vec![(name.to_owned(), failure.reason.clone())];
+                Failure { blame: Blame::Validation, refused, ..failure }
+            }
+            _ => failure,
+        }
+    }
+}
+
+fn refusals(challenges: &[Challenge], name: &str) -> String {
+    let failed = challenges.iter().filter_map(|challenge| {
+        let problem = challenge.error.as_ref()?;
+        let kind = match &challenge.r#type {
+            ChallengeType::Http01 => "http-01",
+            ChallengeType::TlsAlpn01 => "tls-alpn-01",
+            ChallengeType::Dns01 => "dns-01",
+            _ => "another challenge",
+        };
+        Some(format!("{name} by {kind}: {}", text_of(problem)))
+    });
+    let failed: Vec<String> = failed.collect();
+    if failed.is_empty() { format!("{name} is not validated") } else { failed.join("; ") }
+}
+
+fn name_of(identifier: &Identifier) -> String {
+    match identifier {
+        Identifier::Dns(name) => name.clone(),
+        Identifier::Ip(address) => address.to_string(),
+        _ => String::new(),
+    }
+}
+
+fn type_of(kind: Kind) -> ChallengeType {
+    match kind {
+        Kind::TlsAlpn => ChallengeType::TlsAlpn01,
+        Kind::Http => ChallengeType::Http01,
+        Kind::Dns => ChallengeType::Dns01,
+    }
+}
