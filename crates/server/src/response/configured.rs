@@ -147,6 +147,12 @@ impl ConfiguredFields {
         self.names.iter().map(String::as_str)
     }
 
+    /// The lines that stand beside a server's own, each with its end.
+    pub fn lines_beside(&self) -> impl Iterator<Item = &str> {
+        let all = std::str::from_utf8(&self.all).unwrap_or_default().split_inclusive('\n');
+        all.filter(|line| self.beside.iter().any(|name| line.starts_with(name.as_str())))
+    }
+
     /// For successful responses whose caching nothing else decides.
     #[must_use]
     pub fn all(&self) -> &Bytes {

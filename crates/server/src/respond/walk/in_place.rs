@@ -103,6 +103,7 @@ fn of_another_status(response: &mut Response, configured: &ConfiguredFields) {
     if response.status >= 400 {
         let own = configured.names().filter(|name| *name != "vary");
         fields = own.fold(fields, |fields, name| fields.without_all(name));
+        fields = configured.lines_beside().fold(fields, |fields, line| fields.without(line));
         // How long the page may be kept says nothing of how long the error lasts.
         fields = FRESHNESS.iter().fold(fields, |fields, name| fields.without_all(name));
         fields = fields.with_lines(configured.for_errors());
