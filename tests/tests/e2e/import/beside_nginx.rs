@@ -108,14 +108,6 @@ impl Trial {
                 expected.is_passed && found.is_passed && request.is_resolved()
                     || request.is_for_folder() && theirs.has_page(&found, host)
             };
-            // A place that leaves missing files to a backend asks it with other methods than GET whether there is a file or not.
-            let is_left = request.method != "GET"
-                && expected.status == 405
-                && ours.text.contains("missing = \"backend\"")
-                && !ours.text.contains("status = 405");
-            if is_left {
-                continue;
-            }
             if let Some(why) = looser(&expected, &found, has_other_page) {
                 let said = format!("{request}\nnginx:  {expected}\nkettle: {found}");
                 faults.push(self.described(&format!("{why}: {said}"), &ours));

@@ -145,7 +145,7 @@ fn no_neighbour_becomes_looser() {
         // A backend answers for what is not there.
         (
             "location /there/ { try_files $uri @a; } location @a { proxy_pass http://a; }",
-            "/open/* /there/*> /",
+            "/open/* /there/*{2}:405 /there/*> /",
         ),
         (
             "location /there/ { try_files $uri @a; } location @a { return 302 /x; }",

@@ -77,8 +77,11 @@ fn a_location_for_php_becomes_a_route_with_programs() {
         assert_eq!(route.timeout.as_secs(), 300);
         assert_eq!(route.request_body, 8 * 1024 * 1024);
         assert!(route.intercept_errors && fastcgi.script.is_none());
-        assert_eq!(fastcgi.params.len(), 1, "{:?}", fastcgi.params);
-        assert_eq!(fastcgi.params[0].0, "APP_ENV");
+        let mut told = vec!["APP_ENV"];
+        // nginx tells it where somebody says so.
+        told.extend(path_info.then_some("PATH_INFO"));
+        assert_eq!(fastcgi.params.iter().map(|it| &*it.0).collect::<Vec<_>>(), told);
+        assert!(fastcgi.params.iter().skip(1).all(|it| it.1.is_empty()));
     }
 }
 

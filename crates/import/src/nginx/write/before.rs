@@ -141,7 +141,7 @@ impl Writer<'_> {
         if let Some(hosts) = condition::hosts(directive, &way.scope) {
             return self.before_hosts(directive, decides, way, so_far, hosts);
         }
-        let root = self.asked_root(&way.scope, &so_far.key);
+        let root = self.condition_root(directive, &way.scope, &so_far.key);
         let asked = condition::read(directive, &way.said, &way.scope, root.as_deref())
             .map_err(|why| Shut { directive, why });
         let conditions = match asked {

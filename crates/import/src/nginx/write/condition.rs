@@ -50,6 +50,14 @@ pub(super) fn read(
     }
 }
 
+/// The file that an `if` asks for by a path that is the same for all requests.
+pub(super) fn file_of(condition: &Directive) -> Option<String> {
+    let words = inside(condition);
+    let [operator, path] = words.as_slice() else { return None };
+    let asks = ["-f", "!-f", "-e", "!-e"].contains(&operator.as_str());
+    (asks && !path.contains('$')).then(|| path.clone())
+}
+
 /// A file below the root of the place, or elsewhere.
 fn there(
     operator: &str,

@@ -84,7 +84,11 @@ impl Writer<'_> {
         if let (Script::Fixed(_), Some(root)) = (&script, root) {
             own.push(("root", quoted(root)));
         }
-        let told = self.params(&params, root, spot, &script);
+        let mut told = self.params(&params, root, spot, &script);
+        // Where nobody says it, programs of nginx are not told what follows their names.
+        if has_path_info && !params.iter().any(|it| it.word(0) == "PATH_INFO") {
+            told.push(("PATH_INFO".to_owned(), "[]".to_owned()));
+        }
         if !told.is_empty() {
             own.push((
                 "params",

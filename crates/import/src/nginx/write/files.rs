@@ -11,7 +11,7 @@ use super::place::{Here, Spot};
 use super::root::{ELSEWHERE, Root, is_as_sent, path_of, root_of};
 use super::route::{Answer, Place, Route, Setting, spoken};
 use super::settings::{elsewhere_of, symlinks_of};
-use super::there::{file_condition, is_asked_whole, none_of, say_alike};
+use super::there::{file_condition, is_asked_whole, none_of, say_alike, there_of};
 use crate::nginx::location::{self, NAMED, Shut};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -123,6 +123,10 @@ impl Writer<'_> {
             };
             (route.settings, route.access) = (passed.settings, passed.access);
             backend = Some(passed.answer);
+            if is_whole {
+                let there = there_of(&tries.paths, &folder, symlinks_of(scope));
+                routes.extend(self.other_methods(&route, scope, there));
+            }
         }
         let settings = self.file_settings(scope, spot, &root, tries.as_ref());
         self.add_settings(&mut route, settings, spot);
@@ -201,6 +205,26 @@ impl Writer<'_> {
             routes.extend(self.index_elsewhere(scope, route, here, folder));
         }
         Ok(routes)
+    }
+
+    /// The routes for what is there where a backend is asked for the rest: other methods than those of files reach nobody.
+    fn other_methods(
+        &mut self,
+        route: &Route,
+        scope: &Scope<'_>,
+        there: Vec<String>,
+    ) -> Vec<Route> {
+        let headers = self.header_settings(scope, &route.origin);
+        let of = |condition: String| {
+            let refused = Answer::Text("{ status = 405 }".to_owned());
+            let mut refused = Route::new(&route.key, refused, &route.origin);
+            refused.when.clone_from(&route.when);
+            refused.when.extend([OTHER_METHODS.to_owned(), condition]);
+            refused.access.clone_from(&route.access);
+            refused.settings.clone_from(&headers);
+            refused
+        };
+        there.into_iter().map(of).collect()
     }
 
     /// The routes for folders without an index of their own, where a path of the whole site is one.
@@ -414,6 +438,8 @@ fn has_one_program(scope: &Scope<'_>, pass: &Directive) -> bool {
     pass.name == "fastcgi_pass" && script.is_some_and(|it| !is_asked(it.word(1)))
 }
 
+/// What files are not asked by.
+const OTHER_METHODS: &str = "{ method = [\"GET\", \"HEAD\"], not = true }";
 const AS_SENT: &str = "{ of = \"{uri}\", regex = \"[%?]\", not = true }";
 /// That of Debian's package.
 const USUAL_ROOT: &str = "/usr/share/nginx/html";

@@ -1,10 +1,11 @@
 //! What answers where nothing is there of what a place looks for: routes before the one of its files, each with the condition that
 //! nothing is there. So a location without a path may do anything that a place may, and says itself what its answers say.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::Writer;
 use super::answer::{Known, rewritten_to};
+use super::condition;
 use super::phase::{Found, Way};
 use super::place::Here;
 use super::route::{Answer, Key, Place, Route, Rule, Setting};
@@ -124,6 +125,24 @@ impl Writer<'_> {
         let is_whole = !matches!(&key.place, Place::Prefix(prefix) if !prefix.is_empty());
         let folder: PathBuf = folder.components().collect();
         (is_fixed && is_whole && !self.is_missing(&folder)).then_some(folder)
+    }
+
+    /// The folder below which a condition looks for a file: that of the place, or the one in which a file lies elsewhere.
+    pub(super) fn condition_root(
+        &self,
+        condition: &Directive,
+        scope: &Scope<'_>,
+        key: &Key,
+    ) -> Option<PathBuf> {
+        let own = self.asked_root(scope, key);
+        let named = condition::file_of(condition);
+        let elsewhere = named.as_deref().map(Path::new).filter(|file| {
+            let is_plain =
+                file.is_absolute() && !file.components().any(|it| it == Component::ParentDir);
+            is_plain && !own.as_ref().is_some_and(|it| file.starts_with(it))
+        });
+        let folder = elsewhere.and_then(Path::parent).map(Path::to_owned);
+        folder.filter(|it| self.surroundings.is_there(it)).or(own)
     }
 
     /// Follows something that leads on, as long as it does not lead too far.

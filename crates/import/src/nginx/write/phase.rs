@@ -98,7 +98,7 @@ impl Writer<'_> {
                     }
                 }
                 "if" => {
-                    let root = self.asked_root(&way.scope, key);
+                    let root = self.condition_root(directive, &way.scope, key);
                     let asked = condition::read(directive, &way.said, &way.scope, root.as_deref());
                     let asked = asked.map_err(|why| Shut { directive, why })?;
                     let mut inner = way.clone();

@@ -10,9 +10,18 @@ use crate::nginx::scope::Scope;
 
 /// Conditions of which one holds not where any of these paths is there, below a folder.
 pub(super) fn none_of(paths: &[String], folder: &Path, symlinks: &str) -> Vec<String> {
+    each_of(paths, folder, symlinks, false)
+}
+
+/// Conditions of which each holds where its path is there, below a folder.
+pub(super) fn there_of(paths: &[String], folder: &Path, symlinks: &str) -> Vec<String> {
+    each_of(paths, folder, symlinks, true)
+}
+
+fn each_of(paths: &[String], folder: &Path, symlinks: &str, is_there: bool) -> Vec<String> {
     let condition = |path: &String| {
         let kind = if path.ends_with('/') { "folder" } else { "file" };
-        file_condition(kind, path, folder, symlinks, false)
+        file_condition(kind, path, folder, symlinks, is_there)
     };
     paths.iter().map(condition).collect()
 }
