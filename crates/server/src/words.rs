@@ -360,6 +360,10 @@ impl Words<'_> {
                 })
                 .unwrap_or_else(|| (*self.reference).into()),
             RequestWord::Path => self.path(),
+            RequestWord::AskedPath => {
+                let asked = self.head.and_then(|head| head.target().ok());
+                asked.map_or_else(|| self.path(), |target| target.path.into())
+            }
             RequestWord::Query => self.query().into(),
             // What is kept for many is fetched by GET.
             RequestWord::Method => self

@@ -27,6 +27,8 @@ words! {
         AskedUri = "asked_uri",
         /// The path, decoded.
         Path = "path",
+        /// The path that the client asked for, decoded, whatever rewrites and error pages have made of it.
+        AskedPath = "asked_path",
         /// What stands behind the `?`, as it was sent.
         Query = "query",
         /// The method.
@@ -70,6 +72,7 @@ impl RequestWord {
                 | Self::Uri
                 | Self::AskedUri
                 | Self::Path
+                | Self::AskedPath
                 | Self::Query
                 | Self::Method
                 | Self::Status

@@ -41,6 +41,7 @@ fn words_are_filled_in() {
         ("{scheme}://{host}:{port}{uri}", "https://a.example:8443/a%20b?c"),
         // Without a head it is asked for many.
         ("{asked_uri}", "/a%20b?c"),
+        ("{asked_path}", "/a b"),
         ("{client_subject}", "CN=ann"),
         ("{client_cert}", ":bGVhZg==:"),
         ("{client_cert_chain}", ":b25l:, :dHdv:"),
