@@ -233,7 +233,14 @@ fn what_a_server_asks_comes_before_its_routes() {
             "|(^/a/(.*)$)->(^/c/(.*)$)-> /open/* /",
         ),
         // What follows is not asked of a path that was found.
-        ("rewrite ^/a/(.*)$ /b/$1 last; if ($arg_a = 1) { return 403; }", "/!"),
+        (
+            "rewrite ^/a/(.*)$ /b/$1 last; if ($arg_a = 1) { return 403; }",
+            "|(^/a/(.*)$)-> |{2}:403 /open/* /",
+        ),
+        (
+            "if ($arg_a = 1) { set $b 1; } rewrite ^/a/(.*)$ /b/$1 last; if ($b) { return 403; }",
+            "/!",
+        ),
         (
             "if ($arg_a = 1) { set $b 1; } location /x/ { if ($b) { return 403; } }",
             "/open/* /x/*! /",

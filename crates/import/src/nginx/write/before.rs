@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use kettle_config::quoted;
+
 use super::Writer;
 use super::answer::{Flag, Returned, returned, rewritten};
 use super::condition::{self, Asked};
@@ -41,6 +43,19 @@ impl<'t> Beginning<'t> {
         }
     }
 
+    /// Goes on with the paths that the last rewrite led nowhere else; true if there are none.
+    fn leave_led(&mut self, rewrite: &'t Directive) -> Result<bool, Shut<'t>> {
+        let ([way], Some(last)) = (self.ways.as_mut_slice(), self.entries.last()) else {
+            return Err(Shut { directive: rewrite, why: GOES_ON });
+        };
+        for rule in last.rules.iter().filter(|it| it.status.is_none()) {
+            let Some(regex) = &rule.regex else { return Ok(true) };
+            let regex = quoted(regex);
+            way.when.push(format!("{{ of = \"{{asked_path}}\", regex = {regex}, not = true }}"));
+        }
+        Ok(false)
+    }
+
     /// Goes on from a way by another one, where conditions hold, and by itself where they do not.
     fn fork(&mut self, way: Way<'t>, mut inner: Way<'t>, conditions: &[String]) {
         inner.expression.clone_from(&way.expression);
@@ -66,7 +81,7 @@ impl Writer<'_> {
         let mut used = BTreeSet::new();
         find_used(scope.own(), &mut used);
         let mut so_far = Beginning { key, entries: Vec::new(), ways, used };
-        let mut last_rewrite: Option<&Directive> = None;
+        let (mut last_rewrite, mut led_away): (Option<&Directive>, _) = (None, None);
         let own: Vec<&'t Directive> = scope.own().iter().collect();
         for (at, directive) in own.iter().copied().enumerate() {
             let name = directive.name.as_str();
@@ -74,7 +89,10 @@ impl Writer<'_> {
                 && (["if", "return"].contains(&name)
                     || name == "rewrite" && directive.word(2) != "last")
             {
-                return Err(Shut { directive: rewrite, why: GOES_ON });
+                if so_far.leave_led(rewrite)? {
+                    break;
+                }
+                (last_rewrite, led_away) = (None, Some(rewrite));
             }
             match name {
                 "set" => so_far.ways.iter_mut().for_each(|way| way.set(directive)),
@@ -120,7 +138,11 @@ impl Writer<'_> {
                 _ => {}
             }
         }
-        Ok((so_far.entries, Left::Locations(so_far.ways)))
+        // Locations have the path that a rewrite leads to, and ways are told by the one that was asked for.
+        match led_away.filter(|_| so_far.ways.len() > 1) {
+            Some(directive) => Err(Shut { directive, why: GOES_ON }),
+            None => Ok((so_far.entries, Left::Locations(so_far.ways))),
+        }
     }
 
     /// Asks an `if` on one way, and goes on by it and by those that lead away from it.

@@ -37,8 +37,10 @@ impl Writer<'_> {
             });
         }
         let mut sites: Vec<(Vec<String>, Option<String>)> = Vec::new();
-        for (socket, shown) in sockets.iter().zip(&shown).filter(|(it, _)| !it.listen.is_tls) {
-            name_default(socket, shown, &mut faces);
+        let plain = || sockets.iter().zip(&shown).filter(|(it, _)| !it.listen.is_tls);
+        for (socket, here) in plain() {
+            let all: Vec<&Vec<usize>> = plain().map(|(_, shown)| shown).collect();
+            name_default(socket, here, &all, &mut faces);
         }
         for (socket, shown) in sockets.iter().zip(&shown) {
             let names = names_of(shown, &mut faces, socket.listen.is_tls);
@@ -301,10 +303,18 @@ fn names_of(shown: &[usize], faces: &mut [Face], is_tls: bool) -> Vec<String> {
 }
 
 /// Gives the default site of a socket without TLS the names of sites that are not on it, as nginx does: to these, kettle would
-/// lead by HTTPS.
-fn name_default(socket: &Socket, shown: &[usize], faces: &mut [Face]) {
+/// lead by HTTPS. Of those that are beside it on another socket it would take their names there.
+fn name_default(socket: &Socket, shown: &[usize], all: &[&Vec<usize>], faces: &mut [Face]) {
     let is_default = |it: &Face| it.server == socket.default && !it.in_tls;
-    let is_here = |number: &usize| shown.contains(number);
+    let own = shown.iter().find(|it| faces.get(**it).is_some_and(is_default));
+    let beside: Vec<usize> = all
+        .iter()
+        .copied()
+        .filter(|it| own.is_some_and(|own| it.contains(own)))
+        .flatten()
+        .copied()
+        .collect();
+    let is_here = |number: &usize| beside.contains(number);
     let others = faces.iter().enumerate().filter(|(number, it)| it.in_tls && !is_here(number));
     let mut names: Vec<String> = others.flat_map(|(_, it)| it.names.clone()).collect();
     names.retain(|name| {
