@@ -247,5 +247,11 @@ fn what_a_server_asks_comes_before_its_routes() {
         ),
         ("if ($arg_a = 1) { set $b 1; } if ($b) { return 403; }", "/!"),
         ("if ($arg_a = 1) { root /pub; }", "/!"),
+        // Who is meant is refused, and nobody else.
+        ("if ($args ~ ^p=(.*)$) { return 301 /post/$1; }", "|{1}:403 /open/* /"),
+        (
+            "if ($arg_a = 1) { rewrite ^/a$ /b last; } if ($arg_c) { return 404; }",
+            "|{1}:403 |{2}:404 /open/* /",
+        ),
     ]);
 }

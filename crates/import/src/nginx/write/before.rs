@@ -10,7 +10,7 @@ use super::answer::{Flag, Returned, returned, rewritten};
 use super::condition::{self, Asked};
 use super::phase::{DECIDES, GOES_ON, TOO_MANY, Way};
 use super::place::Spot;
-use super::route::{Key, Place, Route};
+use super::route::{Answer, Key, Place, Route, spoken};
 use crate::nginx::location::Shut;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -179,10 +179,24 @@ impl Writer<'_> {
         let mut inner = way.clone();
         inner.expression = None;
         inner.when.extend(conditions.iter().cloned());
-        if self.inside(directive, decides, &mut inner, so_far)? {
-            so_far.fork(way, inner, &conditions);
-        } else {
-            so_far.ways.push(way);
+        let when = inner.when.clone();
+        match self.inside(directive, decides, &mut inner, so_far) {
+            Ok(true) => so_far.fork(way, inner, &conditions),
+            Ok(false) => so_far.ways.push(way),
+            // Nobody comes in there, and who is not meant goes on.
+            Err(shut) if !conditions.is_empty() => {
+                let message = format!(
+                    "`{}` answers 403 because of `{}`",
+                    spoken(directive),
+                    spoken(shut.directive)
+                );
+                self.output.lose(&shut.directive.origin, message, shut.why);
+                let closed = Answer::Text("{ status = 403 }".to_owned());
+                let closed = Route::new(&so_far.key, closed, &directive.origin);
+                so_far.entries.push(Route { when, ..closed });
+                so_far.ways.push(way);
+            }
+            Err(shut) => return Err(shut),
         }
         Ok(())
     }
