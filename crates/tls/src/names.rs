@@ -1,4 +1,4 @@
-//! Names as sites have them, in the order in which they are found: exact, with a star in front, with a star at the end, by a regular
+//! Names as sites have them, in the order in which they are found: exact, with stars in front, with a star at the end, by a regular
 //! expression. SNI and `Host` are looked up in the same table.
 
 use std::collections::BTreeMap;
@@ -16,6 +16,8 @@ pub struct Names<T> {
     exact: BTreeMap<Box<[u8]>, T>,
     /// By what follows the star of `*.example.org`.
     below: BTreeMap<Box<[u8]>, T>,
+    /// By what follows the stars of `**.example.org`.
+    far_below: BTreeMap<Box<[u8]>, T>,
     /// By what stands before `.*` in `example.*`.
     beginnings: BTreeMap<Box<[u8]>, T>,
     /// In the order in which they are asked.
@@ -38,6 +40,8 @@ pub enum Rank {
     Pattern,
     /// `example.*`, with so many bytes before the star.
     Beginning(usize),
+    /// `**.example.org`, with so many bytes behind the stars.
+    FarBelow(usize),
     /// `*.example.org`.
     Below,
     /// The name itself.
@@ -56,6 +60,7 @@ impl<T> Default for Names<T> {
         Self {
             exact: BTreeMap::new(),
             below: BTreeMap::new(),
+            far_below: BTreeMap::new(),
             beginnings: BTreeMap::new(),
             patterns: Vec::new(),
         }
@@ -63,14 +68,16 @@ impl<T> Default for Names<T> {
 }
 
 impl<T> Names<T> {
-    /// Adds a name: exact, or `*.` and a parent domain. The name of the default belongs to nobody here.
+    /// Adds a name: exact, or a domain behind `*.` for the names one level below, or behind `**.` for all below. The name of the default belongs to nobody here.
     pub fn add(&mut self, name: &str, value: T) {
         let name = asked_name(name);
-        match name.strip_prefix('*') {
-            _ if name == ANY_NAME => {}
-            Some(below) => _ = self.below.entry(below.as_bytes().into()).or_insert(value),
-            None => _ = self.exact.entry(name.into_bytes().into()).or_insert(value),
-        }
+        let (names, name) = match (name.strip_prefix("**"), name.strip_prefix('*')) {
+            _ if name == ANY_NAME => return,
+            (Some(behind), _) => (&mut self.far_below, behind),
+            (None, Some(behind)) => (&mut self.below, behind),
+            (None, None) => (&mut self.exact, name.as_str()),
+        };
+        names.entry(name.as_bytes().into()).or_insert(value);
     }
 
     /// Adds all names that have at least one label behind this one.
@@ -86,12 +93,13 @@ impl<T> Names<T> {
 
     /// All that belongs to any name, in no order.
     pub fn values(&self) -> impl Iterator<Item = &T> {
-        let by_text =
-            self.exact.values().chain(self.below.values()).chain(self.beginnings.values());
+        let by_star = [&self.below, &self.far_below, &self.beginnings];
+        let by_star = by_star.into_iter().flat_map(BTreeMap::values);
+        let by_text = self.exact.values().chain(by_star);
         by_text.chain(self.patterns.iter().map(|(_, value)| value))
     }
 
-    /// What belongs to a name that a client asks for: the exact one first, then that with a star in front, then the longest with a star
+    /// What belongs to a name that a client asks for: the exact one first, then the longest with stars in front, then the longest with a star
     /// at its end, then the first regular expression that fits.
     pub fn find(&self, name: impl AsRef<[u8]>) -> Option<Named<'_, T>> {
         let mut buffer = [0; NAME_BYTES_MAX];
@@ -131,7 +139,18 @@ impl<T> Names<T> {
         if let Some(value) = self.below.get(name.get(dot..)?) {
             return Some(Named { value, rank: Rank::Below });
         }
-        self.find_beginning(name)
+        self.find_far_below(name, dot).or_else(|| self.find_beginning(name))
+    }
+
+    /// The longest that all of these stand for, `dot` being the first of a name.
+    fn find_far_below(&self, name: &[u8], dot: usize) -> Option<Named<'_, T>> {
+        if self.far_below.is_empty() {
+            return None;
+        }
+        let dots = (dot..name.len()).filter(|dot| name.get(*dot) == Some(&b'.'));
+        let behind = dots.filter_map(|dot| name.get(dot..));
+        let mut found = behind.filter_map(|it| Some((self.far_below.get(it)?, it.len())));
+        found.next().map(|(value, bytes)| Named { value, rank: Rank::FarBelow(bytes) })
     }
 
     fn find_beginning(&self, name: &[u8]) -> Option<Named<'_, T>> {

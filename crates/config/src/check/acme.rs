@@ -176,7 +176,7 @@ fn check_name(
         let help =
             "write the names in full, or give this one to a site with a [[site.certificate]]";
         Some(("no certificate is for a pattern of names", help))
-    } else if name.starts_with("*.") {
+    } else if name.starts_with('*') {
         let help = "write the names in full, or a [[site.certificate]] that another program renews";
         Some((
             "an authority looks at names with a star by dns-01 only, which is not there yet",

@@ -20,12 +20,12 @@ use crate::setting::{
 settings! {
     /// A site.
     pub struct Site {
-        /// The names it answers to: exact (`"example.org"`), all names one level below
-        /// (`"*.example.org"`), all that begin like it (`"example.*"`: `example.org`, `example.co.uk`), those that a regular
-        /// expression fits (`"~^(?<sub>[^.]+)\\.example\\.org$"`), or `"_"` for any name no other site has. Of several sites the
-        /// one with the exact name has it, then the one with a star in front, then the longest with a star at its end, then the
-        /// first of the file whose regular expression fits. Such expressions are for names in lower case, fit anywhere in a name
-        /// that they do not tie by `^` and `$`, and do not look around.
+        /// The names it answers to: exact (`"example.org"`), all names one level below (`"*.example.org"`), all below, however
+        /// many levels (`"**.example.org"`), all that begin like it (`"example.*"`: `example.org`, `example.co.uk`), those that a
+        /// regular expression fits (`"~^(?<sub>[^.]+)\\.example\\.org$"`), or `"_"` for any name no other site has. Of several
+        /// sites the one with the exact name has it, then the longest with stars in front, of two alike that with one star, then
+        /// the longest with a star at its end, then the first of the file whose regular expression fits. Such expressions are for
+        /// names in lower case, fit anywhere in a name that they do not tie by `^` and `$`, and do not look around.
         pub names: Vec<Located<String>> = required(located_texts(&rules::SITE_NAME)),
         /// Answers when no site has the name the client asks for. At most one site may. The name
         /// `"_"` says the same.

@@ -68,7 +68,6 @@ pub(super) fn write(
         folder,
         maps,
         said: Said::new(),
-        server_names: BTreeSet::new(),
         known_names: BTreeSet::new(),
         backends: TomlText::default(),
         backend_names: BTreeSet::new(),
@@ -98,8 +97,6 @@ struct Writer<'s> {
     maps: Vec<Map>,
     /// What `set` said of variables at the place at hand.
     said: Said,
-    /// What all servers are named.
-    server_names: BTreeSet<String>,
     /// The names of the sites so far.
     known_names: BTreeSet<String>,
     /// The backends that routes pass requests to.
@@ -142,9 +139,6 @@ impl Writer<'_> {
         for block in https.iter().copied().chain(blocks("stream")) {
             self.tell_of_unknown(&scope.with(block.inner()), &block.name);
         }
-        let all = https.iter().flat_map(|http| http.inner()).flat_map(Directive::inner);
-        let named = all.filter(|it| it.name == "server_name").flat_map(|it| &it.words);
-        self.server_names = named.map(|it| it.to_ascii_lowercase()).collect();
         let mut servers = Vec::new();
         for http in &https {
             let scope = scope.with(http.inner());

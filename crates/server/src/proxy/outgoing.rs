@@ -140,14 +140,16 @@ impl ProxyRoute {
         })
     }
 
-    /// True if it is a name of the site: in full, one level below a star, behind the beginning of `example.*`, or by a regular
+    /// True if it is a name of the site: in full, below a star or two, behind the beginning of `example.*`, or by a regular
     /// expression.
     fn has_name(&self, host: &str) -> bool {
         let below = host.find('.').and_then(|dot| host.get(dot..));
         let begins = |it: &str| host.len() > it.len() && host.starts_with(it);
+        let ends = |it: &str| host.len() > it.len() && host.ends_with(it);
         let is_it = |name: &String| {
             name == host
                 || name.strip_prefix('*').is_some_and(|it| Some(it) == below)
+                || name.strip_prefix("**").is_some_and(ends)
                 || name.strip_suffix('*').is_some_and(begins)
         };
         self.names.iter().any(is_it) || self.patterns.iter().any(|pattern| pattern.fits(host))

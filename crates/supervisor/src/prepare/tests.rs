@@ -333,7 +333,7 @@ fn a_site_named_by_an_address_is_the_one_that_clients_by_address_meet() {
 fn a_generated_certificate_is_in_the_place_of_its_site() {
     let folder = tempfile::tempdir().unwrap();
     let with_files = write_certificate(folder.path(), "b", &["b.example"]);
-    let first = site("\"a.example\"") + "self_signed = true\n" + FILES;
+    let first = site("\"a.example\", \"**.deep.example\"") + "self_signed = true\n" + FILES;
     let text = [HTTPS, &first, &site("\"b.example\""), &with_files, FILES].concat();
     let mut config = kettle_config::parse(&text, &folder.path().join("kettle.toml")).unwrap();
     config.server.state_directory = folder.path().join("state");
@@ -349,7 +349,8 @@ fn a_generated_certificate_is_in_the_place_of_its_site() {
     let names = Arc::new(kettle_server::site_names::site_names(sites.iter().copied()));
     let shown = loaded.shown_by(&names, &sites, config.default_site());
     let shown = shown.choose(None, &[], true).unwrap();
-    assert!(shown.covers("a.example"), "{shown:?}");
+    assert!(shown.covers("a.example") && shown.covers("x.deep.example"), "{shown:?}");
+    assert!(!shown.names().iter().any(|name| name.starts_with("**")), "{shown:?}");
     assert_eq!(loaded.all().len(), 2);
 }
 

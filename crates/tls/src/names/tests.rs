@@ -48,6 +48,32 @@ fn a_name_is_exact_or_a_wildcard_for_one_label() {
 }
 
 #[test]
+fn two_stars_stand_for_all_names_below() {
+    let names =
+        table(&["**.example.org", "*.a.example.org", "**.b.a.example.org", "*.example.org"]);
+    for (asked, expected) in [
+        ("x.example.org", Some(3)),
+        ("X.y.Example.org.", Some(0)),
+        ("a.example.org", Some(3)),
+        ("x.a.example.org", Some(1)),
+        ("x.y.a.example.org", Some(0)),
+        ("b.a.example.org", Some(1)),
+        ("x.b.a.example.org", Some(2)),
+        ("x.y.b.a.example.org", Some(2)),
+        ("example.org", None),
+        (".example.org", None),
+        ("notexample.org", None),
+        ("x.notexample.org", None),
+        ("example.org.x", None),
+    ] {
+        assert_eq!(found(&names, asked), expected, "{asked}");
+    }
+    assert!(Rank::Below > Rank::FarBelow(200) && Rank::FarBelow(9) > Rank::FarBelow(8));
+    assert!(Rank::FarBelow(0) > Rank::Beginning(200));
+    assert!(names.values().count() == 4);
+}
+
+#[test]
 fn the_more_exact_name_is_found_whatever_the_order_they_were_added_in() {
     let names = ["~^www", "~example", "www.*", "www.example.*", "*.example.org", "www.example.org"];
     let reversed: Vec<_> = names.iter().rev().copied().collect();
@@ -102,6 +128,13 @@ fn plain(names: &[String], asked: &str) -> Option<usize> {
             asked.split_once('.').is_some_and(|(_, rest)| rest == parent)
         })
     };
+    let stars = || {
+        let is_it = |name: &&String| {
+            name.strip_prefix("**").is_some_and(|it| asked.ends_with(it) && asked.len() > it.len())
+        };
+        let longest = names.iter().filter(is_it).max_by_key(|name| name.len())?;
+        names.iter().position(|name| name == longest)
+    };
     let begins = || {
         let is_it = |name: &&String| {
             name.strip_suffix('*').is_some_and(|it| asked.starts_with(it) && asked.len() > it.len())
@@ -114,7 +147,7 @@ fn plain(names: &[String], asked: &str) -> Option<usize> {
             name.strip_prefix('~').is_some_and(|it| pattern(it).is_match(asked.as_bytes()))
         })
     };
-    exact.or_else(star).or_else(begins).or_else(fits)
+    exact.or_else(star).or_else(stars).or_else(begins).or_else(fits)
 }
 
 proptest! {
@@ -123,7 +156,7 @@ proptest! {
         names in prop::collection::vec(
             prop_oneof![
                 "(a|b|ab)(\\.(a|b|ab)){0,3}",
-                "\\*(\\.(a|b|ab)){1,3}",
+                "\\*\\*?(\\.(a|b|ab)){1,3}",
                 "((a|b|ab)\\.){1,3}\\*",
                 "~\\^?(a|b|ab|\\[ab\\]\\+|\\.\\*|\\\\\\.)(a|b|\\\\\\.|\\(\\?<x>b\\))\\$?",
             ],

@@ -1,4 +1,4 @@
-//! Names of sites with a star at their end, and by regular expressions: one table for SNI and for `Host`, and each listener with the
+//! Names of sites with stars, and by regular expressions: one table for SNI and for `Host`, and each listener with the
 //! default site that it names.
 
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use kettle_tests::tool::Tool;
 
 const SITES: &str = r#"
 [[site]]
-names = ["shop.*", "*.open.test"]
+names = ["shop.*", "**.open.test"]
 [[site.certificate]]
 chain = "open.pem"
 key = "open.key"
@@ -36,14 +36,14 @@ root = "team"
 fn start() -> (Kettle, Issued) {
     let authority = ClientAuthority::new("clients");
     let client = authority.issue("alice", 1, 2120);
-    let open = ["a.open.test", "shop.test", "shop.co.test", "nobody.test"];
+    let open = ["a.open.test", "b.a.open.test", "shop.test", "shop.co.test", "nobody.test"];
     let own = issue(&["localhost", "nobody.test"], Kind::Ecdsa);
     let mut setup = Setup::default()
         .certificate(own)
         .bare_listener("http2 = true\ndefault_site = \"shop.*\"")
         .bare_listener("http2 = true\ndefault_site = \"localhost\"")
         .listener(
-            "kind = \"http\"\nhttp2 = true\nsites = [\"shop.*\"]\ndefault_site = \"*.open.test\"",
+            "kind = \"http\"\nhttp2 = true\nsites = [\"shop.*\"]\ndefault_site = \"**.open.test\"",
         )
         .file("www/index.html", "own")
         .file("clients.pem", authority.pem())
@@ -62,10 +62,12 @@ fn start() -> (Kettle, Issued) {
 }
 
 /// What is said to a connection that was made with one name and asks for another.
-const SAID: [(&str, &str, Result<&str, u16>); 11] = [
+const SAID: [(&str, &str, Result<&str, u16>); 13] = [
     ("shop.test", "shop.test", Ok("open")),
     ("shop.co.test", "SHOP.co.test", Ok("open")),
     ("shop.test", "a.open.test", Ok("open")),
+    ("b.a.open.test", "b.a.open.test", Ok("open")),
+    ("b.a.open.test", "C.b.a.open.test", Ok("open")),
     ("shop.test", "localhost", Err(421)),
     // A regular expression is asked last, whatever the order of the file.
     ("shop.co.test", "shop.other.test", Ok("open")),

@@ -10,8 +10,8 @@ pub(super) fn name_or_pattern(text: &str) -> Result<String, Wrong> {
         return compiled.map_err(|mistake| Wrong::advice(&mistake.why, mistake.help));
     }
     if let Some(bare) = text.strip_prefix('.') {
-        let why = "a name and all one level below it are two names";
-        return Err(Wrong::advice(why, format!("write \"{bare}\", \"*.{bare}\"")));
+        let why = "a name and all below it are two names";
+        return Err(Wrong::advice(why, format!("write \"{bare}\", \"**.{bare}\"")));
     }
     match text.strip_suffix(".*") {
         Some(beginning) if !beginning.contains('*') => Ok(format!("{}.*", host_name(beginning)?)),
@@ -46,10 +46,10 @@ pub(in crate::setting) fn site_name(text: &str) -> Result<String, Wrong> {
         let why = format!("every name that no other site has is `{ANY_NAME}`");
         return Err(Wrong::suggesting(&why, ANY_NAME));
     }
-    let host = name.strip_prefix("*.").unwrap_or(&name);
+    let host = name.strip_prefix("**.").or(name.strip_prefix("*.")).unwrap_or(&name);
     if host.contains('*') {
         return Err(Wrong::suggesting(
-            "`*` may only stand for the whole first label, or for all behind a name",
+            "`*` may only stand for the whole first label, `**` for all before a name, or `*` for all behind one",
             "*.example.org",
         ));
     }

@@ -83,21 +83,14 @@ impl Writer<'_> {
                 if lower == "_" || lower.is_empty() {
                     continue;
                 }
-                let Some((own, below)) = names_of(word, &lower) else {
+                let Some(own) = names_of(word, &lower) else {
                     let help = "write each name; an expression does not look around";
                     let message = format!("the name `{word}` is not carried over");
                     self.output.warn(origin, message, help);
                     unwritten = unwritten.or(Some(origin.clone()));
                     continue;
                 };
-                let deeper = below.filter(|it| self.is_sole_below(it));
-                if below.is_some() && deeper.is_none() {
-                    unwritten = unwritten.or(Some(origin.clone()));
-                    let message = format!("`{word}` stands for one more label, not for several");
-                    self.output.warn(origin, message, "write names below that one by one");
-                }
-                let deeper = deeper.map(|it| format!("~^.+\\.[^.]+\\.{}$", it.replace('.', "\\.")));
-                for name in own.into_iter().chain(deeper) {
+                for name in own {
                     if !names.contains(&name) {
                         names.push(name);
                     }
@@ -105,16 +98,6 @@ impl Writer<'_> {
             }
         }
         (names, unwritten)
-    }
-
-    /// True if names several labels below one are nobody else's, by whatever comes before an expression in nginx or here.
-    fn is_sole_below(&self, name: &str) -> bool {
-        !self.server_names.iter().any(|other| {
-            let below = other.strip_prefix("*.").or(other.strip_prefix('.'));
-            other.starts_with('~')
-                || other.ends_with(".*")
-                || below.is_some_and(|it| it != name && it.ends_with(&format!(".{name}")))
-        })
     }
 
     /// Writes a server as a site; how many of its places are closed. A server that cannot be carried over is closed whole: without
@@ -226,16 +209,20 @@ fn slashes_kept<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
 const SLASHES: &str = "kettle finds routes by paths without slashes in a row, so that `//` would lead into locations that it does not lead into: \
                        take it away if that is as good";
 
-/// A word of `server_name` as names of a site; and the name below which it is for names several labels deep, too.
-fn names_of<'n>(word: &str, lower: &'n str) -> Option<(Vec<String>, Option<&'n str>)> {
-    if let Some(pattern) = word.strip_prefix('~') {
-        let name = format!("~{}", translated(pattern, false)?);
-        return is_site_name(&name).then(|| (vec![name], None));
-    }
-    let below = lower.strip_prefix("*.").or(lower.strip_prefix('.'));
-    let names = match below {
-        Some(bare) if lower.starts_with('.') => vec![bare.to_owned(), format!("*.{bare}")],
-        _ => vec![lower.to_owned()],
+/// A word of `server_name` as names of a site.
+fn names_of(word: &str, lower: &str) -> Option<Vec<String>> {
+    let names = match word.strip_prefix('~') {
+        Some(pattern) => vec![format!("~{}", translated(pattern, false)?)],
+        None => names_below(lower),
     };
-    names.iter().all(|it| is_site_name(it)).then_some((names, below))
+    names.iter().all(|it| is_site_name(it)).then_some(names)
+}
+
+/// A name, which nginx's star and dot in front make one for all names below it.
+pub(super) fn names_below(name: &str) -> Vec<String> {
+    match (name.strip_prefix("*."), name.strip_prefix('.')) {
+        (Some(bare), _) => vec![format!("**.{bare}")],
+        (None, Some(bare)) => vec![bare.to_owned(), format!("**.{bare}")],
+        (None, None) => vec![name.to_owned()],
+    }
 }

@@ -4,6 +4,7 @@ use kettle_config::{ListenAddress, Origin, quoted};
 
 use super::Writer;
 use super::route::spoken;
+use super::site::names_below;
 use super::target::{Kind, Target, with_port};
 use super::tls::{laxer_backend, laxer_client_auth};
 use crate::nginx::listen::{self, Listen};
@@ -182,10 +183,7 @@ impl Writer<'_> {
             }
         }
         for (name, target, origin) in &sites {
-            let names = match name.strip_prefix('.') {
-                Some(bare) => vec![bare.to_owned(), format!("*.{bare}")],
-                None => vec![name.clone()],
-            };
+            let names = names_below(name);
             self.output.text.table("[[site]]", Some(origin));
             self.output.text.set("names", list(names.iter().map(String::as_str)), Some(origin));
             self.output.text.set("backend", quoted(&target.name), Some(origin));
@@ -208,6 +206,7 @@ impl Writer<'_> {
         let mut sites: Vec<Entry<'_>> = Vec::new();
         // What is for names that the default must not get.
         let mut unwritten: Option<&Directive> = None;
+        let has_hostnames = map.inner().iter().any(|it| it.name == "hostnames");
         for entry in map.inner() {
             let to = entry.word(0);
             let help = match entry.name.as_str() {
@@ -219,17 +218,15 @@ impl Writer<'_> {
                     continue;
                 }
                 name if name.starts_with('~') || name.is_empty() => "write each name",
-                name if self.known_names.contains(name) => {
+                name if !has_hostnames
+                    && (name.starts_with(['*', '.']) || name.ends_with(".*")) =>
+                {
+                    "without `hostnames` it stands for no name: write each name"
+                }
+                name if names_below(name).iter().any(|it| self.known_names.contains(it)) => {
                     "a site of `http` has that name: write `backend` there"
                 }
                 name => {
-                    if name.starts_with(['*', '.']) {
-                        let message =
-                            format!("`{name}` stands for one more label, not for several");
-                        let help = "write names below that one by one";
-                        self.output.warn(&entry.origin, message, help);
-                        unwritten = unwritten.or(Some(entry));
-                    }
                     let target = self.carried(scope, stream, to);
                     sites.push((name.to_owned(), target, &entry.origin));
                     continue;

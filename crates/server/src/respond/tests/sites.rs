@@ -214,7 +214,17 @@ fn a_name_counts_only_where_no_site_elsewhere_has_it_more_exactly() {
         )
     };
     // From the least exact to the most.
-    let names = [r"~^a\.(?<rest>.+)$", "a.*", "a.b.*", "*.b.c", "a.b.c", r"~\.d$", r"~^b\."];
+    let names = [
+        r"~^a\.(?<rest>.+)$",
+        "a.*",
+        "a.b.*",
+        "**.c",
+        "**.b.c",
+        "*.b.c",
+        "a.b.c",
+        r"~\.d$",
+        r"~^b\.",
+    ];
     let text: String = names.iter().zip(2..).map(|(name, port)| site(name, port)).collect();
     let config = kettle_config::parse(&text, Path::new("kettle.toml")).unwrap();
     let reach = Reach::of(&config);
@@ -229,13 +239,15 @@ fn a_name_counts_only_where_no_site_elsewhere_has_it_more_exactly() {
         (0..routers.len()).filter(is_reached).collect()
     };
     for (name, expected) in [
-        ("a.b.c", vec![4]),
-        ("x.b.c", vec![3]),
+        ("a.b.c", vec![6]),
+        ("x.b.c", vec![5]),
+        ("x.y.b.c", vec![4]),
+        ("x.y.c", vec![3]),
         ("a.b.x", vec![2]),
         ("a.x", vec![1]),
         // Of one kind none is more exact, and each listener has its own.
-        ("b.d", vec![5, 6]),
-        ("c.c", vec![]),
+        ("b.d", vec![7, 8]),
+        ("c.e", vec![]),
     ] {
         assert_eq!(reached_at(name), expected, "{name}");
     }
