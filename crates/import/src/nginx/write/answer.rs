@@ -152,9 +152,11 @@ pub(super) fn rewritten(
     let ([pattern, target] | [pattern, target, _]) = directive.words.as_slice() else {
         return Err(UNKNOWN);
     };
+    let is_whole = is_of_all(pattern);
+    let outside = slash_outside(pattern, target).filter(|_| !is_whole);
+    let (pattern, target) = outside.as_ref().map_or((pattern, target), |(it, to)| (it, to));
     let regex = translated(pattern, false).ok_or(EXPRESSION)?;
     let expression = Expression::new(&regex).map_err(|_| EXPRESSION)?;
-    let is_whole = is_of_all(pattern);
     let is_path = is_whole && ["^(.*)$", "^(.*)", "(.*)", "^(/.*)$"].contains(&pattern.as_str());
     let has_own = !is_whole || expression.groups() > 0 && !is_path;
     let known = Known {
@@ -190,6 +192,24 @@ pub(super) fn rewritten(
     let origin = directive.origin.clone();
     let rule = Rule { regex, to, status: None, keeps_query: true, stays: false, origin };
     Ok((rule, flag, is_whole))
+}
+
+/// The same rewrite with the slash outside of the group with which its target begins: a path of kettle begins with one.
+fn slash_outside(pattern: &str, target: &str) -> Option<(String, String)> {
+    let (before, rest) = pattern.split_once('(')?;
+    let (inner, behind) = rest.split_once(')')?;
+    let is_plain = !pattern.contains(['[', '|', '\\']) && !rest.contains('(');
+    let is_repeated = behind.starts_with(['?', '*', '+', '{']);
+    if !is_plain || is_repeated || !target.starts_with("$1") || target.matches('$').count() != 1 {
+        return None;
+    }
+    let inner = match inner.strip_prefix('/') {
+        Some(inner) if !inner.starts_with(['?', '*', '+', '{']) => inner,
+        // Each path begins with a slash.
+        None if before == "^" && inner == ".+" => ".*",
+        _ => return None,
+    };
+    Some((format!("{before}/({inner}){behind}"), format!("/{target}")))
 }
 
 /// What is looked for in place of a path, with the query that goes before the client's; a `?` at its end drops that.
