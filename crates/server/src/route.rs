@@ -21,7 +21,7 @@ use kettle_config::{
 };
 use kettle_kernel::file_system::Disclosure;
 use kettle_tls::Challenges;
-use kettle_tls::names::{Names, Rank};
+use kettle_tls::names::{Named, Names, Rank};
 
 use crate::access_log::Destination;
 use crate::clock::OnceAMinute;
@@ -360,7 +360,7 @@ impl Router {
         let server_name = presented.server_name.map(str::as_bytes);
         let shown = || self.shown_to(server_name);
         let number = match (host, server_name) {
-            (None, Some(name)) if self.is_elsewhere(name) => return None,
+            (None, Some(name)) if self.is_elsewhere(name, self.names.find(name)) => return None,
             (None, Some(_)) => shown()?,
             _ => self.number_of(host)?,
         };
@@ -411,14 +411,16 @@ impl Router {
     /// what it asks of its clients must not be got around by another listener.
     fn number_of(&self, name: Option<&[u8]>) -> Option<usize> {
         let Some(name) = name else { return self.default };
-        let own = || self.names.find(name).map(|own| *own.value).or(self.default);
-        if self.is_elsewhere(name) { None } else { own() }
+        // A search may ask a thousand regular expressions: it is made once.
+        let own = self.names.find(name);
+        let number = own.map(|own| *own.value).or(self.default);
+        number.filter(|_| !self.is_elsewhere(name, own))
     }
 
-    /// True if a site of another listener has a name more exactly than those here.
-    fn is_elsewhere(&self, name: &[u8]) -> bool {
+    /// True if a site of another listener has a name more exactly than what was found here.
+    fn is_elsewhere(&self, name: &[u8], own: Option<Named<'_, usize>>) -> bool {
         let Some(all) = &self.all_names else { return false };
-        let rank = self.names.find(name).map(|own| own.rank);
+        let rank = own.map(|own| own.rank);
         rank != Some(Rank::Exact) && all.find(name).map(|it| it.rank) > rank
     }
 
