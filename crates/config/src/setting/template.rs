@@ -25,7 +25,7 @@ pub enum Piece {
     Asked,
     /// `{rest}`: what of it follows the route's prefix; nothing, or a slash and more.
     Rest,
-    /// `{host}`: the host that was asked for.
+    /// `{host}`: the host that was asked for; `www.{host}` is a name below it.
     Host,
     /// `{1}` to `{9}`: what this star of a pattern, or this group of a regular expression, stands for, counted from 0.
     Capture(usize),
@@ -196,12 +196,23 @@ fn read_destination(text: &str) -> Result<Template, Wrong> {
         ["{path}", "{rest}"].iter().filter_map(|name| behind.find(name)).fold(end, usize::min);
     let authority = behind.get(..end).unwrap_or_default();
     let authority = authority.strip_suffix(":{port}").unwrap_or(authority);
-    let host =
-        authority.strip_prefix("{host}").filter(|port| port.is_empty() || port.starts_with(':'));
+    // A name of the site's own may stand before the host: `www.{host}`.
+    let above = authority.split_once("{host}");
+    let host = above
+        .filter(|(labels, port)| is_above(labels) && (port.is_empty() || port.starts_with(':')))
+        .map(|(_, port)| port);
     if authority.is_empty() || host.unwrap_or(authority).contains(['{', '@']) {
         return wrong("the host stands there in full, or is {host}: no request decides about it");
     }
     Ok(template)
+}
+
+/// True for nothing, or labels of a name, each with its dot.
+fn is_above(labels: &str) -> bool {
+    let is_label = |it: &str| {
+        !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    labels.is_empty() || labels.strip_suffix('.').is_some_and(|it| it.split('.').all(is_label))
 }
 
 fn read_rewritten_path(text: &str) -> Result<Template, Wrong> {

@@ -9,6 +9,7 @@ fn no_request_decides_about_the_host() {
         "https://example.org:8443{rest}",
         "http://{host}{path}",
         "https://{host}:8443/a?b={1}",
+        "{scheme}://www.{host}{path}",
         "/new{rest}",
         "/{1}",
     ] {
@@ -23,6 +24,9 @@ fn no_request_decides_about_the_host() {
         "https://example.org{1}",
         "https://a@example.org/",
         "https://{host}.evil/",
+        "https://evil{host}/",
+        "https://.{host}/",
+        "https://www.{host}.evil/",
         "https://{host}@evil/",
         "javascript://x",
         "{path}",
