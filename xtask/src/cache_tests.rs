@@ -14,8 +14,12 @@ use crate::{checkout, packages};
 use list::{Case, Failing};
 use servers::Servers;
 
-/// Runs all cases, or those that are named, and prints what is not as it was.
+/// Runs all cases, or those that are named, and prints what is not as it was. With `--plain` first, kettle is asked without TLS.
 pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
+    let (is_plain, arguments) = match arguments {
+        [first, rest @ ..] if first == "--plain" => (true, rest),
+        all => (false, all),
+    };
     let failing = Failing::parse(FAILING)?;
     if Command::new("npm").arg("--version").stdout(Stdio::null()).status().is_err() {
         packages::ensure_all(&["nodejs", "npm"])?;
@@ -25,12 +29,17 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let suite = Cache::open()?.obtain("cache-tests", COMMIT, download)?;
     let folder = Folder::new(&suite)?;
     let servers = Servers::start(&folder.path)?;
-    let mut cases = cases(&folder.path, &servers, arguments)?;
+    let [secure, plain] = servers.ports;
+    let address = match is_plain {
+        true => format!("http://localhost:{plain}"),
+        false => format!("https://localhost:{secure}"),
+    };
+    let mut cases = cases(&folder.path, &address, arguments)?;
     let again = failing.surprises(&cases);
     if (1..=AGAIN_MAX).contains(&again.len()) {
         // A machine that is busy with something else makes some miss their time.
         println!("once more: {}", again.join(", "));
-        let again = self::cases(&folder.path, &servers, &again)?;
+        let again = self::cases(&folder.path, &address, &again)?;
         cases.retain(|case| again.iter().all(|other| other.name != case.name));
         cases.extend(again);
     }
@@ -60,9 +69,9 @@ fn download(folder: &Path) -> Result<(), String> {
 }
 
 /// Runs the cases of these names, or all.
-fn cases(folder: &Path, servers: &Servers, names: &[String]) -> Result<Vec<Case>, String> {
+fn cases(folder: &Path, address: &str, names: &[String]) -> Result<Vec<Case>, String> {
     let mut node = Command::new("node");
-    node.args(["--no-warnings", "run.mjs", &format!("https://localhost:{}", servers.port)])
+    node.args(["--no-warnings", "run.mjs", address])
         .args(names)
         .current_dir(folder)
         // The certificate is signed by itself.

@@ -9,8 +9,8 @@ use crate::vm::cache::at;
 
 /// Both servers. They are killed when dropped.
 pub struct Servers {
-    /// Where kettle listens.
-    pub port: u16,
+    /// Where kettle listens with TLS, and without.
+    pub ports: [u16; 2],
     /// In the order in which they end.
     _both: [Server; 2],
 }
@@ -18,14 +18,15 @@ pub struct Servers {
 impl Servers {
     /// Starts them in this folder, and waits until they listen.
     pub fn start(folder: &Path) -> Result<Self, String> {
-        let port = free_port()?;
+        let ports = [free_port()?, free_port()?];
         let mut node = Command::new("node");
         node.arg("origin.mjs").current_dir(folder).stdout(Stdio::piped());
         let (origin_server, line) = Server::start(&mut node, "Listening on ")?;
         let address = line.trim_end_matches('/');
         let origin = address.rsplit_once(':').map_or(address, |(_, port)| port);
         let config = CONFIG
-            .replace("PORT", &port.to_string())
+            .replace("PORT", &ports[0].to_string())
+            .replace("PLAIN", &ports[1].to_string())
             .replace("ORIGIN", origin)
             .replace("FOLDER", &folder.display().to_string());
         let path = folder.join("kettle.toml");
@@ -34,7 +35,7 @@ impl Servers {
         kettle.args(["run", "--config", "kettle.toml"]).current_dir(folder).stderr(Stdio::piped());
         // It says last where TLS is placed, when it listens.
         let (kettle, _) = Server::start(kettle.stdout(Stdio::null()), "TLS: ")?;
-        Ok(Self { port, _both: [origin_server, kettle] })
+        Ok(Self { ports, _both: [origin_server, kettle] })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -48,16 +49,19 @@ fn h2spec_finds_nothing_even_where_it_is_strict() {
         if paths_here().contains(&path) {
             let listener = format!("http2 = true\npath = {path:?}");
             let setup = Setup::default().listener(&listener).sizes(&SIZES).more(ANY_NAME);
-            h2spec_finds_nothing(&program, setup);
+            let kettle = Kettle::start(setup);
+            h2spec_finds_nothing(&program, &kettle, kettle.address(), &["--tls", "--insecure"]);
         }
     }
+    let plain = "kind = \"http\"\nsites = [\"_\"]\nhttp2 = true";
+    let setup = Setup::default().listener("").listener(plain).sizes(&SIZES).more(ANY_NAME);
+    let kettle = Kettle::start(setup);
+    h2spec_finds_nothing(&program, &kettle, kettle.addresses[1], &[]);
 }
 
-fn h2spec_finds_nothing(program: &Path, setup: Setup) {
-    let kettle = Kettle::start(setup);
-    let address = kettle.address();
+fn h2spec_finds_nothing(program: &Path, kettle: &Kettle, address: SocketAddr, how: &[&str]) {
     let (host, port) = (address.ip().to_string(), address.port().to_string());
-    let words = ["--strict", "--tls", "--insecure", "--host", &host, "--port", &port];
+    let words = [&["--strict", "--host", &host, "--port", &port], how].concat();
     // What does not come within this many seconds is a failure of that one test.
     let words = [&words[..], &["--timeout", scaled("5", "20")]].concat();
     // A stream that is over before h2spec has sent all it wanted to cannot end in the error it waits for.

@@ -74,6 +74,8 @@ fn nothing_becomes_looser() {
         ("location ~ \\.css$ { expires 1h; }", "/open/* ~\\.css$ /"),
         ("location /there { } location /there/ { deny all; }", "/open/* /there* /there/*:403 /"),
         ("location /x/ { limit_except GET { deny all; } }", "/open/* /x/*{1} /x/*:403 /"),
+        // The other methods are not asked for what stands beside it.
+        ("location /x/ { limit_except GET { deny all; } return 200 a; }", "/open/* /x/*! /"),
         (
             "location /there/ { limit_except POST { deny all; } }",
             "/open/* /there/*{1} /there/*:403 /",

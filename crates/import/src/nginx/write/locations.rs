@@ -4,7 +4,7 @@ use kettle_config::{Expression, Origin, Template};
 
 use super::Writer;
 use super::before::Left;
-use super::phase::{Found, Way};
+use super::phase::{DECIDES, Found, Way};
 use super::place::{Here, Spot, Spots};
 use super::route::{Answer, Key, Place, Route, Rule, Setting, spoken};
 use super::there::{asks_again, asks_by_path, is_of_missing};
@@ -98,7 +98,7 @@ impl Writer<'_> {
             return vec![route];
         }
         let mut found = Found { spots, spot, routes: Vec::new() };
-        let followed = match spot.shut {
+        let followed = match spot.shut.or_else(|| limited_before_it_decides(&own)) {
             Some(shut) => Err(shut),
             None => Self::starts(server, spot, ways)
                 .into_iter()
@@ -281,6 +281,14 @@ impl Writer<'_> {
 
 const ASKED_AGAIN: &str =
     "nginx asks its conditions of the index once more, which has another path";
+
+/// What closes a place whose `limit_except` stands beside `if`, `return` or `rewrite`. For the other methods nginx asks none of these,
+/// since they are not inherited: it would answer them otherwise than kettle.
+fn limited_before_it_decides<'t>(own: &[&'t Directive]) -> Option<Shut<'t>> {
+    own.iter().find(|it| DECIDES.contains(&it.name.as_str()))?;
+    let directive = own.iter().find(|it| it.name == "limit_except")?;
+    Some(Shut { directive, why: "its other methods are not asked for what stands beside it" })
+}
 
 /// What nginx answers to those whom it lets in nowhere.
 fn refused(shut: &Shut<'_>) -> Answer {
