@@ -242,7 +242,8 @@ impl Writer<'_> {
             "epoch" => Some("epoch".to_owned()),
             "max" => Some(format!("{EXPIRES_MAX}s")),
             time if time.starts_with('-') => Some("epoch".to_owned()),
-            time => measure::seconds(time).map(|it| format!("{}s", it.min(EXPIRES_MAX))),
+            time => measure::seconds(time.strip_prefix('+').unwrap_or(time))
+                .map(|it| format!("{}s", it.min(EXPIRES_MAX))),
         };
         if value.is_none() || is_modified {
             let help = "`expires` of a route is a time from its answer on, or `epoch`";
