@@ -49,6 +49,7 @@ pub enum Stopped {
 /// What the service says.
 enum Said {
     Yes {
+        head: ResponseHead<Bytes>,
         fields: VouchedFields,
         cookies: Vec<Vec<u8>>,
     },
@@ -132,12 +133,13 @@ impl ForwardAuth {
         let question = service.and_then(|it| it.question(path, &self.request_headers, request));
         let (Some(service), Some(question)) = (service, question) else {
             // The request names no host, or more of it is for one hop than may be.
-            self.note(request, Some(400), Arc::default(), Vec::new());
+            self.note(request, Some(400), None);
             return Err(Stopped::Refused(Refusal::new(UNREACHABLE, 400)));
         };
         let tag = self.passed.as_ref().map(|passed| passed.key.hash(&[&question.head()]));
         if let Some(fields) = tag.as_ref().and_then(Passed::find) {
-            self.note(request, None, fields, Vec::new());
+            self.note(request, None, None);
+            request.vouched.iter_mut().for_each(|it| it.fields = Arc::clone(&fields));
             return Ok(());
         }
         let begun = Instant::now();
@@ -147,20 +149,25 @@ impl ForwardAuth {
         *notes.auth_time.get_or_insert_default() += begun.elapsed();
         let Ok(said) = said else { return Err(Stopped::Gone) };
         match said.unwrap_or(Err(Silent::TimedOut)) {
-            Ok(Said::Yes { fields, cookies }) => {
+            Ok(Said::Yes { head, fields, cookies }) => {
                 if let Some(tag) = tag {
                     Passed::remember(tag, &fields, &cookies, self.settings.cache);
                 }
-                self.note(request, None, fields, cookies);
+                self.note(request, None, Some(head));
+                if let Some(vouched) = &mut request.vouched {
+                    vouched.fields = fields;
+                    vouched.cookies.extend(cookies);
+                }
                 Ok(())
             }
             Ok(Said::No { head, body }) => {
-                self.note(request, Some(head.status()), Arc::default(), Vec::new());
-                Err(denied(&head, body, configured))
+                let denied = denied(&head, body, configured);
+                self.note(request, Some(head.status()), Some(head));
+                Err(denied)
             }
             Err(why) => {
                 self.tell(&why);
-                self.note(request, Some(503), Arc::default(), Vec::new());
+                self.note(request, Some(503), None);
                 Err(Stopped::Refused(Refusal::new(UNREACHABLE, 503)))
             }
         }
@@ -168,10 +175,8 @@ impl ForwardAuth {
 
     /// What caches are told of a response behind it, if nothing else is said.
     pub fn cache_control(&self, is_refused: bool) -> Option<CacheControl> {
-        match is_refused {
-            true => Some(CacheControl::NoStore),
-            false => self.marks_private.then_some(CacheControl::Private),
-        }
+        let control = if is_refused { CacheControl::NoStore } else { CacheControl::Private };
+        self.marks_private.then_some(control)
     }
 
     async fn exchange(
@@ -203,20 +208,20 @@ impl ForwardAuth {
             is_said.then(|| (to.to_ascii_lowercase(), values.join(&b", "[..])))
         });
         let cookies = head.header_values("set-cookie").map(<[u8]>::to_vec).collect();
-        Ok(Said::Yes { fields: copied.collect(), cookies })
+        let fields = copied.collect();
+        Ok(Said::Yes { head, fields, cookies })
     }
 
+    /// Notes that it was asked, and what came of it. Cookies of a service that was asked before stay.
     fn note(
         &self,
         request: &mut Request<'_>,
         refused: Option<u16>,
-        fields: VouchedFields,
-        cookies: Vec<Vec<u8>>,
+        answer: Option<ResponseHead<Bytes>>,
     ) {
-        let before = request.vouched.take().map(|it| it.cookies).unwrap_or_default();
-        let cookies = before.into_iter().chain(cookies).collect();
-        let by = Arc::clone(&self.settings);
-        request.vouched = Some(Box::new(Vouched { by, refused, fields, cookies }));
+        let cookies = request.vouched.take().map(|it| it.cookies).unwrap_or_default();
+        let (by, fields) = (Arc::clone(&self.settings), Arc::default());
+        request.vouched = Some(Box::new(Vouched { by, refused, fields, cookies, answer }));
     }
 
     fn tell(&self, why: &Silent) {

@@ -16,7 +16,7 @@ use kettle_http::uri::{decode_query_value, percent_encode_path};
 use kettle_tls::PeerIdentity;
 use kettle_tls::names::Names;
 
-use crate::request::{Client, FileFacts, Head, Request};
+use crate::request::{Client, FileFacts, Head, Request, Vouched};
 use crate::response::Response;
 
 /// What words of a site's requests are filled in from, besides the request.
@@ -43,6 +43,8 @@ pub struct Asked<'r> {
     pub files: Option<&'r FileFacts>,
     /// The name that the client asked for in TLS.
     pub server_name: Option<&'r str>,
+    /// What a service says of the request, if one was asked.
+    pub vouched: Option<&'r Vouched>,
 }
 
 /// One request, as words see it.
@@ -63,6 +65,8 @@ pub(crate) struct Words<'r> {
     pub(crate) certificate: Option<&'r PeerIdentity>,
     /// The response, where its fields are what is filled in.
     pub(crate) answer: Option<&'r Response>,
+    /// What a service says of the request, where that is for its client.
+    pub(crate) vouched: Option<&'r Vouched>,
     pub(crate) source: &'r WordSource,
 }
 
@@ -78,6 +82,7 @@ impl<'r> Asked<'r> {
             certificate,
             files,
             server_name,
+            vouched: request.vouched.as_deref(),
             ..Self::by_head(&request.head)
         }
     }
@@ -85,7 +90,14 @@ impl<'r> Asked<'r> {
     /// A request of which only the head is known.
     #[must_use]
     pub fn by_head(head: &'r Head) -> Self {
-        Self { head, client: None, certificate: None, files: None, server_name: None }
+        Self {
+            head,
+            client: None,
+            certificate: None,
+            files: None,
+            server_name: None,
+            vouched: None,
+        }
     }
 
     /// The host that is asked for, as [`asked_host`] has it.
@@ -95,7 +107,7 @@ impl<'r> Asked<'r> {
 
     /// What words stand for in it, by what the client asked for.
     pub(crate) fn words(self, source: &'r WordSource) -> Words<'r> {
-        let Self { head, client, certificate, .. } = self;
+        let Self { head, client, certificate, vouched, .. } = self;
         let port = head.authority().and_then(|it| it.port);
         let host = self.host().map(|host| match port {
             Some(port) => format!("{host}:{port}").into(),
@@ -112,6 +124,7 @@ impl<'r> Asked<'r> {
             client,
             certificate: certificate.filter(|_| source.asks_certificates),
             answer: None,
+            vouched,
             source,
         }
     }
@@ -167,6 +180,14 @@ fn filled<'p>(
     let mut text = Vec::new();
     template.parts().iter().for_each(|part| text.extend_from_slice(&say(part)));
     text
+}
+
+/// A byte of a URL; encoded, if it is none that a URL has.
+fn as_sent(byte: u8) -> Cow<'static, str> {
+    match byte.is_ascii_graphic() && !b"\"<>".contains(&byte) {
+        true => char::from(byte).to_string().into(),
+        false => format!("%{byte:02X}").into(),
+    }
 }
 
 fn bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
@@ -259,6 +280,28 @@ impl Words<'_> {
         }
     }
 
+    /// A word as it is; nothing where that is no text.
+    pub(crate) fn said(&self, part: &FieldPart) -> String {
+        let text = match part {
+            FieldPart::Word(word) => return self.word(*word).into_owned(),
+            FieldPart::Named(word, name) => self.named(*word, name),
+            FieldPart::Text(_) | FieldPart::Group(_) => return String::new(),
+        };
+        String::from_utf8(text.into_owned()).unwrap_or_default()
+    }
+
+    /// A word in a redirect: what was sent or said as a part of a URL already stays as it is.
+    pub(crate) fn in_location(&self, part: &FieldPart) -> (String, bool) {
+        let text = match part {
+            FieldPart::Word(word @ (RequestWord::Query | RequestWord::AskedUri)) => {
+                bytes(self.word(*word))
+            }
+            FieldPart::Named(word @ NamedWord::Auth, name) => self.named(*word, name),
+            _ => return self.in_url(part),
+        };
+        (text.iter().map(|byte| as_sent(*byte)).collect(), true)
+    }
+
     /// What a group of the expression stands for by which the site has the host's name; nothing if it has it otherwise.
     fn of_site_name(&self, group: &str) -> String {
         let captures = self.source.names.as_ref().and_then(|it| it.captures(self.host_name()));
@@ -292,6 +335,7 @@ impl Words<'_> {
                 let name = name.to_ascii_lowercase();
                 self.answer.and_then(|it| it.fields.values(&name).next()).unwrap_or_default().into()
             }
+            NamedWord::Auth => self.vouched.and_then(|it| it.said(name)).unwrap_or_default().into(),
         }
     }
 

@@ -72,6 +72,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
         names.check_words(&setting, template.maps(), reader);
     }
     check_redirects(config, &mut names, reader);
+    check_rewrites(config, &mut names, reader);
     for (setting, map) in of_clients {
         let Some(place) = reader.place(&setting) else { continue };
         let message = format!(
@@ -177,6 +178,21 @@ fn check_redirects(config: &Config, names: &mut Names<'_>, reader: &mut Reader<'
                 false => "percent-encode them",
             };
             reader.report_at(&place, message, Help::act(help));
+        }
+    }
+}
+
+/// The maps that are said in rewrites are there.
+fn check_rewrites(config: &Config, names: &mut Names<'_>, reader: &mut Reader<'_>) {
+    for (number, site) in config.sites.iter().enumerate() {
+        let before = site.before.iter().map(|it| &it.rewrites).enumerate();
+        let before = before.map(|(before, it)| (format!("site.{number}.before.{before}"), it));
+        let routes = site.routes.iter().map(|it| &it.rewrites).enumerate();
+        let routes = routes.map(|(route, it)| (format!("site.{number}.route.{route}"), it));
+        for (trail, rewrites) in before.chain(routes) {
+            for (at, rewrite) in rewrites.iter().enumerate() {
+                names.check_words(&format!("{trail}.rewrite.{at}.to"), rewrite.to.maps(), reader);
+            }
         }
     }
 }

@@ -17,7 +17,9 @@ settings! {
         /// The path that another route answers in place of the error, to GET and HEAD. That route asks what it asks of every
         /// request. Where it answers with an error itself, the built-in page is sent.
         pub route: Option<String> = optional(text(&rules::PATH_TEXT, "/404.html"), "`redirect`"),
-        /// Where clients are sent in place of the error.
+        /// Where clients are sent in place of the error, with the words of `redirect` but `{rest}` and groups. In place of a refusal
+        /// of `forward_auth`, `{auth:NAME}` is the header of this name in the service's answer; `"{auth:location}"` alone is a whole
+        /// URL. The service's cookies go with it.
         pub redirect: Option<Template> = optional(destination(), "`route`"),
         /// The status. With `redirect` it is 302 if nothing is said.
         pub status: Option<u16> = optional(number(200, 200, 599, ""), "that of the error"),

@@ -18,7 +18,8 @@ settings! {
         /// Where clients are sent: a URL, or a path on the same host. `{path}` is the whole path that was asked for, `{rest}`
         /// what of it follows the route's prefix, `{1}` what the first star of `from` stands for, `{host}` the host that was
         /// asked for. `{scheme}`, `{port}`, `{header:NAME}`, `{cookie:NAME}`, `{query:NAME}` and `{map:NAME}` are those of
-        /// `request_headers`. What is filled in is percent-encoded, but for what a `[[map]]` says without words. `"{map:NAME}"` alone may be
+        /// `request_headers`. What is filled in is percent-encoded, but for what a `[[map]]` says without words, and behind a `?` for
+        /// `{query}` and `{asked_uri}`, which are as the client sent them. `"{map:NAME}"` alone may be
         /// a whole URL; where the map says nothing, the redirect does not hold.
         pub to: Template = required(destination()),
         /// The status: 301 and 308 for ever, 302 and 307 for now, 303 for the answer to a form. With 307 and 308 clients keep
@@ -36,7 +37,8 @@ settings! {
         pub from: Option<PathPattern> = optional(path_pattern(), "all paths of the route"),
         /// As with `redirect`.
         pub regex: Option<Expression> = expression("`from` decides"),
-        /// The path to look for, with `{path}`, `{rest}` and `{1}` as with `redirect`. Where it is another route's, that one answers
+        /// The path to look for, with `{path}`, `{rest}` and `{1}` as with `redirect`, `{query:NAME}` and `{map:NAME}`, which stand
+        /// there as they are. Where it is another route's, that one answers
         /// and asks what it asks of every request; after ten such steps the answer is 500. Behind a `?` it may say a query, in which
         /// what is filled in is percent-encoded, but for `{query}` and `{query:NAME}` of the client's: all of that follows, behind a
         /// `&`. A `?` at its end drops the client's.

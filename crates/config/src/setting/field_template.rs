@@ -59,6 +59,9 @@ words! {
         Name = "name",
         /// In `headers`, and in maps for them: the first header of this name that the response has by itself. Elsewhere nothing.
         Answer = "answer",
+        /// In `headers` and in redirects of `error_pages`: the first header of this name in the answer of the service of
+        /// `forward_auth`. Elsewhere nothing, and where that answer is remembered from before.
+        Auth = "auth",
     }
 }
 
@@ -110,7 +113,9 @@ impl FieldPart {
         match self {
             Self::Text(_) | Self::Group(_) => true,
             Self::Word(word) => word.is_of_url(),
-            Self::Named(word, _) => !matches!(word, NamedWord::Header | NamedWord::Cookie),
+            Self::Named(word, _) => {
+                !matches!(word, NamedWord::Header | NamedWord::Cookie | NamedWord::Auth)
+            }
         }
     }
 }
@@ -265,7 +270,7 @@ fn read_word(text: &str, written: &str, groups: Groups) -> Result<FieldPart, Wro
         && let Ok(word) = word.parse::<NamedWord>()
     {
         let rule = match word {
-            NamedWord::Header | NamedWord::Answer => &rules::FIELD_NAME,
+            NamedWord::Header | NamedWord::Answer | NamedWord::Auth => &rules::FIELD_NAME,
             NamedWord::Cookie => &rules::COOKIE_NAME,
             NamedWord::Query => &rules::ARGUMENT_NAME,
             NamedWord::Map => &rules::BACKEND_NAME,

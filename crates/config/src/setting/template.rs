@@ -92,6 +92,11 @@ impl Template {
         }
     }
 
+    /// True if it is nothing but what the service of `forward_auth` says.
+    fn is_said_by_service(&self) -> bool {
+        matches!(&*self.pieces, [Piece::Word(FieldPart::Named(NamedWord::Auth, _))])
+    }
+
     /// What it begins with, whatever the request.
     pub(crate) fn beginning(&self) -> &str {
         match self.pieces.first() {
@@ -168,14 +173,18 @@ fn read_try(text: &str) -> Result<Template, Wrong> {
 
 /// A URL, or a path on the same host, that no request can turn into one of another host.
 fn read_destination(text: &str) -> Result<Template, Wrong> {
-    let template = Template::read(text)?;
+    let template = Template::read_with(text, &["scheme", "port", "query", "asked_uri"])?;
+    let before_query = text.split('?').next().unwrap_or_default();
+    if ["{query}", "{asked_uri}"].iter().any(|word| before_query.contains(word)) {
+        return wrong("{query} and {asked_uri} stand behind a ?: the path is {path}");
+    }
     if text.contains('#') {
         return wrong("a fragment stays with the client");
     }
     if !text.bytes().all(is_of_url) {
         return wrong("other characters are percent-encoded in a URL");
     }
-    if template.whole_map().is_some() {
+    if template.whole_map().is_some() || template.is_said_by_service() {
         return Ok(template);
     }
     if text.starts_with("//") {
@@ -226,17 +235,19 @@ fn read_rewritten_path(text: &str) -> Result<Template, Wrong> {
     };
     let of_path = Template::read(path)?;
     let of_query = Template::read_with(query.unwrap_or_default(), &["query"])?;
-    let is_other = |piece: &Piece| matches!(piece, Piece::Host | Piece::Word(_));
-    if !path.starts_with('/') || of_path.pieces.iter().any(is_other) {
-        return wrong("it is a path that begins with a slash, with {path}, {rest} and groups");
-    }
-    // What is sent already, and is a query.
-    let is_of_query = |piece: &Piece| {
-        use FieldPart::{Named, Word};
-        matches!(piece, Piece::Word(Word(RequestWord::Query) | Named(NamedWord::Query, _)))
+    let is_taken = |piece: &Piece| match piece {
+        Piece::Host => false,
+        Piece::Word(FieldPart::Named(word, _)) => matches!(word, NamedWord::Query | NamedWord::Map),
+        Piece::Word(_) => false,
+        _ => true,
     };
-    if of_query.pieces.iter().any(|piece| is_other(piece) && !is_of_query(piece)) {
-        return wrong("its query has {path}, {rest}, {query}, {query:NAME} and groups");
+    if !path.starts_with('/') || !of_path.pieces.iter().all(is_taken) {
+        let why = "it is a path that begins with a slash, with {path}, {rest}, {query:NAME}, {map:NAME} and groups";
+        return wrong(why);
+    }
+    let is_query = |piece: &Piece| *piece == Piece::Word(FieldPart::Word(RequestWord::Query));
+    if !of_query.pieces.iter().all(|piece| is_taken(piece) || is_query(piece)) {
+        return wrong("its query has {path}, {rest}, {query}, {query:NAME}, {map:NAME} and groups");
     }
     if path.contains(['#', '\\']) || path.chars().any(char::is_control) {
         return wrong("its path is written as it is decoded, without a fragment");

@@ -153,6 +153,36 @@ pub(super) fn of_script(maps: &mut Vec<Map>, regex: &str, origin: &Origin) -> St
     said
 }
 
+/// Adds a map for a group of an expression that a text fits; its word.
+pub(super) fn of_group(
+    maps: &mut Vec<Map>,
+    (of, regex, group): (&str, &str, &str),
+    origin: &Origin,
+) -> String {
+    let is_it = |it: &&Map| {
+        it.name.starts_with(GROUP)
+            && it.of == of
+            && it.expressions == [(regex.to_owned(), format!("{{{group}}}"))]
+    };
+    if let Some(known) = maps.iter().find(is_it) {
+        return word(&known.name);
+    }
+    let number = maps.iter().filter(|it| it.name.starts_with(GROUP)).count() + 1;
+    let name = format!("{GROUP}{number}");
+    let said = word(&name);
+    maps.push(Map {
+        name,
+        of: of.to_owned(),
+        values: Vec::new(),
+        expressions: vec![(regex.to_owned(), format!("{{{group}}}"))],
+        has_stars: false,
+        default: None,
+        origin: origin.clone(),
+        depth: DEPTH_MAX,
+    });
+    said
+}
+
 /// Adds an entry; the first of one text counts.
 fn add(entries: &mut Vec<(String, String)>, key: String, said: String) {
     if !entries.iter().any(|(known, _)| *known == key) {
@@ -235,6 +265,8 @@ const OWN: [[&str; 5]; 4] = [
     ],
     ["ssl_client_verify", "{client_cert}", "", "NONE", "SUCCESS"],
 ];
+/// What maps for groups of conditions begin with: no variable of nginx has a point.
+const GROUP: &str = "if.";
 const SCRIPT: &str = "fastcgi_script_name";
 /// As kettle has it.
 const DEPTH_MAX: usize = 10;

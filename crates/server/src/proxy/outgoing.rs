@@ -107,6 +107,7 @@ impl ProxyRoute {
             client: Some(request.client),
             certificate: request.certificate().filter(|_| self.words.asks_certificates),
             answer: None,
+            vouched: None,
             source: &self.words,
         }
     }

@@ -129,6 +129,7 @@ impl ProxyRoute {
             client: None,
             certificate: None,
             answer: None,
+            vouched: None,
             source: &self.words,
         }
     }

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 
 use kettle_config::{
-    Before, Captures, Expression, FieldPart, PathChoice, Piece, Redirect, Rewrite, Route,
-    RuleIndex, Template,
+    Before, Captures, Expression, FieldPart, NamedWord, PathChoice, Piece, Redirect, Rewrite,
+    Route, RuleIndex, Template,
 };
 use kettle_http::target::{Target, can_name};
 use kettle_http::uri::{percent_encode_path, percent_encode_segments};
@@ -146,7 +146,7 @@ impl Paths {
             in_location(text, before)
         };
         let word = |word: &FieldPart| {
-            let (text, is_own) = words().in_url(word);
+            let (text, is_own) = words().in_location(word);
             is_filled.set(is_filled.get() || !is_own);
             text
         };
@@ -172,16 +172,21 @@ impl Paths {
     pub fn rewritten(
         &self,
         target: Target<'_>,
-        asked: &str,
+        asked_path: &str,
+        asked: Asked<'_>,
+        source: &WordSource,
     ) -> Result<Option<Rewritten>, HttpError> {
         let Some(rule) = self.rewrites.first(target.path, |_| true) else { return Ok(None) };
         let stays = rule.stay;
-        let filling = Filling { asked, ..self.filling(rule.choice(), target.path, None) };
-        // Its path has no such words.
-        let no_word = |_: &FieldPart| String::new();
+        let filling =
+            Filling { asked: asked_path, ..self.filling(rule.choice(), target.path, None) };
+        let words = OnceCell::new();
+        let words = || words.get_or_init(|| asked.words(source));
+        // As nginx has it: nothing is decoded once more.
+        let as_said = |word: &FieldPart| words().said(word);
         let mut parts = rule.to.pieces().split(|piece| *piece == Piece::Query);
         let as_it_is = |text, _: &str| Cow::Borrowed(text);
-        let path = filling.fill(parts.next().unwrap_or_default(), as_it_is, no_word);
+        let path = filling.fill(parts.next().unwrap_or_default(), as_it_is, as_said);
         let path = path.filter(|path| is_normal(path)).ok_or(404_u16)?;
         if path.len() > REWRITTEN_BYTES_MAX {
             return Err(414.into());
@@ -198,6 +203,7 @@ impl Paths {
         let sent = target.query.unwrap_or_default();
         let of_query = |word: &FieldPart| match word {
             FieldPart::Word(_) => sent.to_owned(),
+            FieldPart::Named(NamedWord::Map, _) => words().in_url(word).0,
             FieldPart::Named(_, name) => {
                 String::from_utf8_lossy(argument(sent, name).unwrap_or_default()).into_owned()
             }
@@ -234,7 +240,7 @@ pub fn location_of(to: &Template, asked: Asked<'_>, source: &WordSource) -> Opti
     if !leads_somewhere(to, || &words) {
         return None;
     }
-    let location = filling.fill(to.pieces(), in_location, |word| words.in_url(word).0);
+    let location = filling.fill(to.pieces(), in_location, |word| words.in_location(word).0);
     location.filter(|location| !location.is_empty() && !location.starts_with("//"))
 }
 
@@ -250,7 +256,7 @@ fn in_location<'f>(text: &'f str, before: &str) -> Cow<'f, str> {
 /// False where a redirect is a word alone, and its map says nothing, or a client nothing that is a path.
 fn leads_somewhere<'w>(to: &Template, words: impl Fn() -> &'w Words<'w>) -> bool {
     match to.pieces() {
-        [Piece::Word(word)] => match words().in_url(word) {
+        [Piece::Word(word)] => match words().in_location(word) {
             (text, true) => !text.is_empty(),
             (text, false) => text.starts_with('/'),
         },

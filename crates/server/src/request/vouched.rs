@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use kettle_config::ForwardAuth;
+use kettle_http::h1::response::ResponseHead;
 
 /// Names, in lower case, and values that a backend is told in place of the client's.
 pub type VouchedFields = Arc<[(String, Vec<u8>)]>;
@@ -18,4 +20,14 @@ pub struct Vouched {
     pub fields: VouchedFields,
     /// Cookies that the client gets with the answer.
     pub cookies: Vec<Vec<u8>>,
+    /// Its answer, unless that is remembered from before.
+    pub answer: Option<ResponseHead<Bytes>>,
+}
+
+impl Vouched {
+    /// The first header of this name in the service's answer.
+    #[must_use]
+    pub fn said(&self, name: &str) -> Option<&[u8]> {
+        self.answer.as_ref()?.header_values(name).next()
+    }
 }

@@ -112,8 +112,8 @@ pub(super) async fn respond_slowly<'s>(
         if outcome.is_some() {
             break;
         }
-        control = control.max(cache_control(route, false));
         let place = Place { route, path: path.as_deref(), is_first };
+        control = control.max(place.control());
         let step = place.ask(responder, site, request, begun.take(), &mut held, &mut notes).await;
         match step {
             Ok(Step::Elsewhere(next)) => {
@@ -178,7 +178,12 @@ fn failed(
 ) -> Result<Answer, HttpError> {
     let (reason, outcome) = match failure {
         Failure::Error(error) => return Err(error),
-        Failure::Denied(response) => (forward_auth::WORD, Ok((*response).into())),
+        Failure::Denied(response) => {
+            // What leads elsewhere for ever would be kept by browsers.
+            let is_redirect = response.status < 400;
+            *control = (*control).max(is_redirect.then_some(CacheControl::NoStore));
+            (forward_auth::WORD, Ok((*response).into()))
+        }
         Failure::Refused(refusal) => (refusal.reason, Err(refusal.error)),
     };
     notes.refusal = Some(reason);
@@ -193,8 +198,8 @@ fn say_of_guards(
     request: &mut Request<'_>,
     response: &mut Response,
 ) {
-    let vouched = request.vouched.take();
-    vouched.inspect(|vouched| add_cookies(&vouched.cookies, response));
+    let cookies = request.vouched.as_mut().map(|it| std::mem::take(&mut it.cookies));
+    cookies.inspect(|cookies| add_cookies(cookies, response));
     control.inspect(|control| control.say(response));
     // What takes the place of an error is an answer of the route that failed, unless its own says who may read it.
     let own = said_by.and_then(Route::guard).filter(|guard| guard.has_cors());
@@ -272,6 +277,16 @@ pub(super) struct Place<'p> {
 }
 
 impl Place<'_> {
+    /// True if clients that ask for it are told that nothing is there.
+    fn is_hidden(self) -> bool {
+        self.path.is_none() && self.route.is_some_and(Route::is_internal)
+    }
+
+    /// What caches are told of responses from there.
+    fn control(self) -> Option<CacheControl> {
+        if self.is_hidden() { None } else { cache_control(self.route, false) }
+    }
+
     /// Asks the route's guard, and then the route.
     pub(super) async fn ask(
         self,
@@ -283,10 +298,10 @@ impl Place<'_> {
         notes: &mut LogNotes,
     ) -> Result<Step, Failure> {
         let configured = configured_of(site, self.route);
-        let rules = self.route.and_then(|route| route.rules.as_ref());
-        if self.path.is_none() && rules.is_some_and(|rules| rules.is_internal) {
+        if self.is_hidden() {
             return Err(404.into());
         }
+        let rules = self.route.and_then(|route| route.rules.as_ref());
         let guard = self.route.and_then(Route::guard);
         if let Some(guard) = guard {
             let guards = &responder.guards;
@@ -346,7 +361,7 @@ impl Place<'_> {
             if let Some(response) = paths.redirect(target, asked, site.words(), configured)? {
                 return Ok(Step::Answer(response.into()));
             }
-            let found = paths.rewritten(target, asked_path)?;
+            let found = paths.rewritten(target, asked_path, asked, site.words())?;
             stays = found.as_ref().is_some_and(|it| it.stays);
             // What is looked for is another's then, and what was asked for has to be of this route in any reading.
             if stays && !is_whole_of(site, route, target.path, asked) {

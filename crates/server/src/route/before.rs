@@ -129,7 +129,7 @@ impl Before {
             if let Some(response) = paths.redirect(target, asked, words, configured)? {
                 return Ok(Some(Beforehand::Redirect(response)));
             }
-            if let Some(rewritten) = paths.rewritten(target, asked_path(asked))? {
+            if let Some(rewritten) = paths.rewritten(target, asked_path(asked), asked, words)? {
                 return Ok(Some(Beforehand::Rewritten(rewritten)));
             }
         }

@@ -16,7 +16,8 @@ fn identity(subject: &str, chain: &[&[u8]]) -> PeerIdentity {
 fn bare(source: &WordSource) -> Words<'_> {
     let (reference, scheme) = ("/".into(), Scheme::Https);
     let (head, host, path, client, certificate, answer) = (None, None, None, None, None, None);
-    Words { head, host, reference, path, scheme, client, certificate, answer, source }
+    let vouched = None;
+    Words { head, host, reference, path, scheme, client, certificate, answer, vouched, source }
 }
 
 fn filled(words: &Words<'_>, template: &str) -> Option<String> {

@@ -55,6 +55,8 @@ fn a_rewritten_path_is_a_path() {
         "/a?",
         "/a?b=1?",
         "/a?{query:b}&{query}",
+        "/{query:b}/{map:c}",
+        "/a?b={map:c}",
     ] {
         assert!(read_rewritten_path(text).is_ok(), "{text}");
     }
@@ -69,7 +71,7 @@ fn a_rewritten_path_is_a_path() {
         "/a?b c",
         "/a?b?c",
         "/a?{host}",
-        "/{query:b}",
+        "/{cookie:b}",
         "/a?{header:b}",
         "/a?#",
     ] {

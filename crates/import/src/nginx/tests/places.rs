@@ -182,7 +182,7 @@ fn conditions_become_routes_of_one_place() {
         // Its groups are not those of the path.
         (
             "location ~ ^/a/(.*)$ { if ($arg_x ~ (.)) { return 302 /b/$1; } }",
-            "/open/* ~^/a/(.*)$! /",
+            "/open/* ~^/a/(.*)${1}->302 ~^/a/(.*)$ /",
         ),
         ("location ~ ^/a/(.*)$ { return 302 /b/$1; }", "/open/* ~^/a/(.*)$->302 /"),
         ("location ~ ^/a/(?<b>.*)$ { return 302 /b/$b; }", "/open/* ~^/a/(?<b>.*)$->302 /"),

@@ -165,9 +165,10 @@ pub(super) fn rewritten(
         ..*known
     };
     let mut said = known.said.clone();
-    if expression.groups() > 0 {
-        said.retain(|name, _| !is_group(name));
-    }
+    // Its own expression has been asked last, whatever groups that has.
+    said.retain(|name, _| !is_group(name));
+    let others = expression.groups() + 1..=GROUPS_MAX;
+    said.extend(others.map(|number| (number.to_string(), Some(String::new()))));
     let target = with_said(target, &said).ok_or(VARIABLES)?;
     let (target, drops_query) = match target.strip_suffix('?') {
         Some(target) => (target.to_owned(), true),
@@ -288,7 +289,10 @@ fn words(text: &str, known: &Known<'_>, is_rewrite: bool) -> Option<(String, boo
             Part::Variable("args" | "query_string") if is_rewrite && to.contains('?') => {
                 to.push_str("{query}");
             }
-            Part::Variable(name) if is_rewrite && to.contains('?') && name.starts_with("arg_") => {
+            Part::Variable(name) if name.starts_with("map:") => {
+                to.push_str(&format!("{{{name}}}"));
+            }
+            Part::Variable(name) if name.starts_with("arg_") => {
                 to.push_str(&format!("{{query:{}}}", name.trim_start_matches("arg_")));
             }
             Part::Variable(name) => {
@@ -316,6 +320,8 @@ pub(super) const QUERIES: [&str; 8] = [
     "?${query_string}",
     "?$query_string",
 ];
+/// The highest number that a variable for a group has.
+const GROUPS_MAX: usize = 9;
 const UNKNOWN: &str = "kettle has no such answer";
 const VARIABLES: &str = "what is answered is the same for all requests";
 const TARGET: &str = "a redirect or a rewrite of kettle cannot say that";

@@ -121,6 +121,19 @@ pub(super) fn hosts(condition: &Directive, scope: &Scope<'_>) -> Option<Vec<(Str
     Some(names.iter().filter_map(fitting).collect())
 }
 
+/// What an `if` with an expression is about, in kettle's words, with that expression; nothing of any other.
+pub(super) fn grouped(condition: &Directive, said: &Said) -> Option<(String, Expression)> {
+    let words = inside(condition);
+    let [variable, operator, pattern] = words.as_slice() else { return None };
+    let ignores_case = match operator.as_str() {
+        "~" => false,
+        "~*" => true,
+        _ => return None,
+    };
+    let regex = of_condition(pattern, ignores_case)?;
+    Some((field(&with_said(variable, said)?)?, Expression::new(&regex).ok()?))
+}
+
 /// What stands between its brackets, however they are spaced.
 fn inside(condition: &Directive) -> Vec<String> {
     let mut words = condition.words.clone();

@@ -4,6 +4,7 @@ use kettle_config::{Expression, Origin, Template};
 
 use super::Writer;
 use super::before::Left;
+use super::pages::asks_services;
 use super::phase::{DECIDES, Found, Way};
 use super::place::{Here, Spot, Spots};
 use super::route::{Answer, Key, Place, Route, Rule, Setting, spoken};
@@ -64,7 +65,7 @@ impl Writer<'_> {
             own.len() == pages.len()
                 && own.iter().zip(&pages).all(|(one, other)| std::ptr::eq(*one, *other))
         };
-        self.has_pages = spots.all.iter().all(has_same);
+        self.has_pages = spots.all.iter().all(has_same) && !asks_services(server);
         let mut routes: Vec<Route> =
             spots.all.iter().flat_map(|spot| self.spot(server, &spots, spot, &ways)).collect();
         let added: Vec<Route> =
@@ -226,7 +227,12 @@ impl Writer<'_> {
         if route.access.iter().any(|(key, ..)| *key == "basic_auth") {
             self.tell_of_users(guards);
         }
-        route.access.extend(self.rate_limit(scope));
+        let limit = self.rate_limit(scope);
+        if let (Some((.., origin)), true) = (&limit, route.access.is_empty()) {
+            // nginx tells caches nothing of those who ask too much either.
+            route.access.push(("mark_private", "false".to_owned(), origin.clone()));
+        }
+        route.access.extend(limit);
         let own = scope.own().iter().chain(spot.scope.own());
         if let Some(directive) = own.clone().find(|it| it.name == "proxy_pass") {
             return Ok(vec![self.pass(scope, directive, route, spot)?]);

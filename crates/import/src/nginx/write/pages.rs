@@ -9,9 +9,9 @@ use super::route::{Answer, Key, Place, Route, Setting, spoken};
 use super::settings::table;
 use crate::nginx::location::kind_of;
 use crate::nginx::regex::is_of_all;
-use crate::nginx::scope::Scope;
+use crate::nginx::scope::{Scope, names_set};
 use crate::nginx::syntax::Directive;
-use crate::nginx::variables::{Part, Said, parts};
+use crate::nginx::variables::{Part, Said, parts, said_by_service, with_said};
 use crate::offer::list;
 
 impl Writer<'_> {
@@ -33,7 +33,7 @@ impl Writer<'_> {
                 self.output.warn(&page.origin, message, help);
                 continue;
             };
-            if ["{path}", "{asked_uri}"].iter().any(|word| target.contains(word)) {
+            if target.contains("{path}") {
                 let message = format!("`{}` leads on without the query", spoken(page));
                 let help = "a redirect of an error says {path} of what was asked for";
                 self.output.warn(&page.origin, message, help);
@@ -135,7 +135,7 @@ fn target_of(page: &Directive, scope: &Scope<'_>) -> Option<(Vec<String>, String
         let named = scope.named(uri)?;
         let inner = scope.server().with_location(named);
         let Some((_, own)) = text_of(named, &inner) else {
-            let (to, own) = redirect_of(named, &inner).or_else(|| sent_by(named))?;
+            let (to, own) = redirect_of(named, &inner).or_else(|| sent_by(named, scope))?;
             // Without `=` it has the status of the error, and nobody follows it.
             let status = if before.last().is_some_and(|it| it == "=") { own } else { status? };
             let is_redirect = [301, 302, 303, 307, 308].contains(&status);
@@ -148,11 +148,11 @@ fn target_of(page: &Directive, scope: &Scope<'_>) -> Option<(Vec<String>, String
         }
         let status = status.map(|_| own).or(Some(own));
         format!("{{ route = {}{} }}", quoted(&path_of_named(uri)), with(status))
-    } else if uri.contains("://") {
+    } else if uri.contains("://") || uri.starts_with('$') {
         let is_redirect = |it: &u16| [301, 302, 303, 307, 308].contains(it);
         let status = status.filter(is_redirect);
-        let is_plain = !uri.contains(['$', '{']) && Template::is_destination(uri);
-        is_plain.then(|| format!("{{ redirect = {}{} }}", quoted(uri), with(status)))?
+        let to = destination(uri, scope, &said_in(scope.settings()))?;
+        format!("{{ redirect = {}{} }}", quoted(&to), with(status))
     } else {
         let is_plain = uri.starts_with('/') && !uri.contains(['$', '?', '#', '{']);
         is_plain.then(|| format!("{{ route = {}{} }}", quoted(uri), with(status)))?
@@ -160,26 +160,88 @@ fn target_of(page: &Directive, scope: &Scope<'_>) -> Option<(Vec<String>, String
     (!codes.is_empty()).then_some((codes, target))
 }
 
-/// The same where what was asked for is said without its query.
-fn sent_by(location: &Directive) -> Option<(String, u16)> {
+/// Where a location sends clients from a place with an error, and with which status.
+fn sent_by(location: &Directive, scope: &Scope<'_>) -> Option<(String, u16)> {
     let decides = |it: &&Directive| {
-        ["if", "rewrite", "set", "return"].contains(&&*it.name) || it.name.ends_with("_pass")
+        ["if", "rewrite", "return"].contains(&&*it.name) || it.name.ends_with("_pass")
     };
     let directive = location.inner().iter().find(decides).filter(|it| it.name == "return")?;
     let status: u16 = directive.word(0).parse().ok()?;
     let is_redirect = matches!(status, 301 | 302 | 303 | 307 | 308);
+    let said = said_in([location.inner()].into_iter().chain(scope.settings()));
+    let to = destination(directive.words.get(1).filter(|_| is_redirect)?, scope, &said)?;
+    Some((to, status))
+}
+
+/// Where clients are sent from a place with an error. The path that was asked for is said without its query, which is said in a query.
+fn destination(text: &str, scope: &Scope<'_>, said: &Said) -> Option<String> {
+    let text = with_said(text, said)?;
     let mut to = String::new();
-    for part in parts(directive.words.get(1).filter(|_| is_redirect)?) {
-        to.push_str(match part {
+    for part in parts(&text) {
+        let is_query = to.contains('?');
+        match part {
             Part::Text(text) if text.contains(['{', '}']) => return None,
-            Part::Text(text) => text,
-            Part::Variable("request_uri") => "{path}",
-            Part::Variable("host" | "http_host") => "{host}",
-            Part::Variable("scheme") => "{scheme}",
-            Part::Variable(_) => return None,
-        });
+            Part::Text(text) => to.push_str(text),
+            Part::Variable("request_uri") if is_query => to.push_str("{asked_uri}"),
+            Part::Variable("request_uri") => to.push_str("{path}"),
+            Part::Variable("args" | "query_string") if is_query => to.push_str("{query}"),
+            Part::Variable("host" | "http_host") => to.push_str("{host}"),
+            Part::Variable("scheme") => to.push_str("{scheme}"),
+            Part::Variable(name) => match said_by_service(scope, &format!("${name}")) {
+                Some(header) => to.push_str(&format!("{{auth:{header}}}")),
+                // What is set elsewhere is empty here.
+                None if names_of_services(scope).any(|it| it == name) => {}
+                None => return None,
+            },
+        }
     }
-    Template::is_destination(&to).then_some((to, status))
+    Template::is_destination(&to).then_some(to)
+}
+
+/// What `set` says in these blocks, the innermost first; nothing of what is set twice, or where an `if` holds.
+fn said_in<'t>(blocks: impl Iterator<Item = &'t [Directive]>) -> Said {
+    let mut said = Said::new();
+    let blocks: Vec<&[Directive]> = blocks.collect();
+    for directive in blocks.iter().rev().copied().flatten().filter(|it| it.name == "set") {
+        let name = directive.word(0).trim_start_matches('$').to_owned();
+        let value = with_said(directive.word(1), &said).filter(|_| !said.contains_key(&name));
+        said.insert(name, value);
+    }
+    let of_conditions = blocks.into_iter().flatten().filter(|it| it.name == "if");
+    for name in of_conditions.flat_map(|it| names_set(it.inner())) {
+        said.insert(name, None);
+    }
+    said
+}
+
+/// The variables that take what services say, wherever in the server.
+pub(super) fn names_of_services<'t>(scope: &Scope<'t>) -> impl Iterator<Item = &'t str> {
+    fn collect<'t>(block: &'t [Directive], names: &mut Vec<&'t str>) {
+        for directive in block {
+            match directive.name.as_str() {
+                "auth_request_set" => names.push(directive.word(0).trim_start_matches('$')),
+                _ => collect(directive.inner(), names),
+            }
+        }
+    }
+
+    let mut names = Vec::new();
+    collect(scope.server().own(), &mut names);
+    names.into_iter()
+}
+
+/// True if errors of a server lead where its services say.
+pub(super) fn asks_services(server: &Scope<'_>) -> bool {
+    let targets = server.all("error_page");
+    let named = targets.iter().filter_map(|it| server.named(it.words.last()?));
+    let texts = named.flat_map(|it| it.inner().iter().flat_map(|it| &it.words));
+    let texts: Vec<&String> =
+        targets.iter().filter_map(|it| it.words.last()).chain(texts).collect();
+    let is_of = |name: &str| {
+        let is_it = |part: &Part<'_>| matches!(part, Part::Variable(it) if *it == name);
+        texts.iter().any(|text| parts(text).iter().any(is_it))
+    };
+    names_of_services(server).any(is_of)
 }
 
 /// The answer of a location that is nothing but a text, and its status: it is sent as a page.

@@ -1,6 +1,8 @@
 //! What nginx does with a request before it looks for an answer: `set`, `if`, `return` and `rewrite`, one after the other. Of a
 //! location each way through them becomes a route, of a server an entry that is asked before routes.
 
+use std::collections::BTreeSet;
+
 use kettle_config::{Expression, quoted};
 
 use super::Writer;
@@ -9,6 +11,8 @@ use super::condition::{self, Asked};
 use super::place::{Spot, Spots};
 use super::route::{Answer, Key, Place, Route, Rule};
 use crate::nginx::location::{Shut, guards};
+use crate::nginx::map;
+use crate::nginx::measure;
 use crate::nginx::regex::{excluded, literal};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -104,6 +108,7 @@ impl Writer<'_> {
                     let mut inner = way.clone();
                     inner.scope = found.spot.scope.with(directive.inner());
                     inner.expression = inner.expression.filter(|_| !has_expression(directive));
+                    self.say_groups(directive, &mut inner);
                     let both: Vec<&'t Directive> = directive.inner().iter().chain(rest()).collect();
                     match asked {
                         Asked::Constant(false) => {}
@@ -131,6 +136,26 @@ impl Writer<'_> {
             found.routes.extend(routes?);
         }
         Ok(())
+    }
+
+    /// Says of a way what the groups of a condition stand for that holds on it.
+    fn say_groups(&mut self, condition: &Directive, way: &mut Way<'_>) {
+        let Some((of, expression)) = condition::grouped(condition, &way.said) else { return };
+        let names = condition.inner().iter().flat_map(|it| it.words.iter());
+        let used: BTreeSet<String> = names
+            .flat_map(|text| parts(text))
+            .filter_map(|part| match part {
+                Part::Variable(name) if expression.group_number(name).is_some_and(|it| it > 0) => {
+                    Some(name.to_owned())
+                }
+                _ => None,
+            })
+            .collect();
+        for name in used {
+            let group = (of.as_str(), expression.as_str(), name.as_str());
+            let word = map::of_group(&mut self.maps, group, &condition.origin);
+            way.said.insert(name, Some(format!("${word}")));
+        }
     }
 
     /// What is said of variables at the end of a way, once for each text of a map that chooses a server.
@@ -225,6 +250,13 @@ impl Writer<'_> {
             kept = Some(goes_on);
         }
         let (rule, flag, is_whole) = read.map_err(shut)?;
+        if flag == Flag::Last && is_whole && way.rules.is_empty() {
+            let led = leads_within(&rule, way, found);
+            if let Some(location) = led {
+                self.follow_within(shut(TOO_MANY), location, way, found)?;
+                return Ok(true);
+            }
+        }
         if let Some(regex) = kept {
             if flag == Flag::Redirect || !way.rules.is_empty() {
                 return Err(shut(ORDER));
@@ -263,6 +295,38 @@ impl Writer<'_> {
         Ok(is_whole && flag != Flag::Break)
     }
 
+    /// Goes on in another location, with what is said on the way there.
+    fn follow_within<'t>(
+        &mut self,
+        shut: Shut<'t>,
+        location: &'t Directive,
+        way: &Way<'t>,
+        found: &mut Found<'_, 't>,
+    ) -> Result<(), Shut<'t>> {
+        let inner = way.scope.server().with_location(location);
+        let spot = found.spot.led_to(inner.clone(), location);
+        let bound = body_bound(&way.scope);
+        let way = Way { scope: inner, ..way.clone() };
+        let own: Vec<&'t Directive> = location.inner().iter().collect();
+        let mut led = Found { spots: found.spots, spot: &spot, routes: Vec::new() };
+        self.deeper(shut, |writer| writer.follow(&own, way, &mut led))?;
+        // nginx asks both how long a body may be.
+        for (key, value, _) in led.routes.iter_mut().flat_map(|it| &mut it.settings) {
+            if *key == "request_body"
+                && let (Some(bound), Ok(own)) = (bound, value.parse::<u64>())
+            {
+                *value = own.min(bound).to_string();
+            }
+        }
+        for route in &mut led.routes {
+            if !route.has_pages {
+                self.add_pages(&spot.scope, route);
+            }
+        }
+        found.routes.extend(led.routes);
+        Ok(())
+    }
+
     /// The scheme of all requests of the site at hand, if it is one.
     pub(super) fn only_scheme(&self) -> Option<&'static str> {
         match self.schemes.as_slice() {
@@ -286,6 +350,25 @@ impl Writer<'_> {
             }
         }
     }
+}
+
+/// The location that a rewrite of all paths leads to, where variables that are set on the way say which server it asks, and the server
+/// is asked for what the client asks for.
+fn leads_within<'t>(rule: &Rule, way: &Way<'t>, found: &Found<'_, 't>) -> Option<&'t Directive> {
+    let path = Some(rule.to.trim_end_matches('?')).filter(|it| !it.contains(['{', '?']))?;
+    let spot = found.spots.all.get(found.spots.owner(path)?)?;
+    let location = spot.location.filter(|_| spot.shut.is_none() && spot.key.regex.is_none())?;
+    let mut own = location.inner().iter();
+    let pass = own.find(|it| it.name == "proxy_pass")?.word(0);
+    let is_said =
+        |it: &Part<'_>| matches!(it, Part::Variable(name) if way.said.contains_key(*name));
+    (pass.ends_with("$request_uri") && parts(pass).iter().any(is_said)).then_some(location)
+}
+
+/// How long a body may be at a place, in bytes; nothing where there is no bound.
+fn body_bound(scope: &Scope<'_>) -> Option<u64> {
+    let said = scope.find("client_max_body_size").map(|it| measure::bytes(it.word(0)));
+    said.unwrap_or(Some(BODY_BYTES)).filter(|bytes| *bytes > 0)
 }
 
 /// True if what a rewrite leads to is answered by the same place, whatever fits.
@@ -352,6 +435,8 @@ fn has_group(text: &str) -> bool {
     parts(text).iter().any(|it| matches!(it, Part::Variable(name) if is_group(name)))
 }
 
+/// nginx's own bound of a body.
+const BODY_BYTES: u64 = 1024 * 1024;
 pub(super) const DECIDES: [&str; 3] = ["if", "return", "rewrite"];
 pub(super) const TOO_MANY: &str = "there are too many ways through its conditions";
 const ORDER: &str = "a route of kettle redirects first, and rewrites then";

@@ -26,6 +26,7 @@ fn words(source: &WordSource) -> Words<'_> {
         client: None,
         certificate: None,
         answer: None,
+        vouched: None,
         source,
     }
 }

@@ -51,7 +51,12 @@ pub(super) async fn in_place_of<'s>(
     if let Some(to) = &target.redirect {
         let status = target.status.unwrap_or(FOUND);
         let location = location_of(to, Asked::of(request), site.words())?;
-        return Some((redirect(status, &location, configured_of(site, failed)).into(), failed));
+        let mut response = redirect(status, &location, configured_of(site, failed));
+        // A service that refuses a client may begin a session of it.
+        for (name, value) in error.fields.iter().filter(|(name, _)| *name == COOKIE) {
+            response.fields.add(name, value.as_bytes());
+        }
+        return Some((response.into(), failed));
     }
     let path = target.route.as_deref()?;
     // As with nginx: the page is asked for by GET, and as a whole. A body was meant for the route that failed, and so was a program.
@@ -121,4 +126,5 @@ const OK: u16 = 200;
 const UNAUTHORIZED: u16 = 401;
 /// The redirect that says nothing of the method.
 const FOUND: u16 = 302;
+const COOKIE: &str = "set-cookie";
 const CHALLENGE: &str = "www-authenticate";
