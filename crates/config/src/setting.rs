@@ -33,10 +33,10 @@ pub(crate) use collection::{
     parameters, read_entries, request_headers,
 };
 pub(crate) use describe::{DefaultText, Section, Setting, ValueShape};
-pub(crate) use duration::{duration, duration_pattern, duration_text};
+pub(crate) use duration::{duration, duration_pattern, duration_text, parse_duration};
 pub(crate) use field_template::CLIENT_IP_HEADER;
 pub use field_template::{FieldPart, FieldTemplate, NamedWord, RequestWord, is_own_request_header};
-pub(crate) use field_template::{answer_text, answer_words, field_words};
+pub(crate) use field_template::{MAP_WORD, answer_text, answer_words, field_words};
 pub use listen_address::{Believed, ListenAddress};
 pub(crate) use listen_address::{SOCKET_MODE, believed, listen_address};
 pub use name_pattern::NamePattern;

@@ -10,6 +10,7 @@ use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use kettle_config::Expires;
 use kettle_http::forwarded::Scheme;
 use kettle_kernel::bug;
 
@@ -154,7 +155,7 @@ fn add_said(
     response: &mut Response,
 ) {
     add_by_words(site, said_by, request, response);
-    of_route(site, said_by, control, response);
+    of_route(site, said_by, control, request, response);
     of_site(site, route, response);
 }
 
@@ -163,10 +164,21 @@ fn of_route(
     site: &Site,
     route: Option<&Route>,
     control: Option<CacheControl>,
+    request: &Request<'_>,
     response: &mut Response,
 ) {
     let Some(route) = route else { return };
-    if let Some(expires) = route.expires.filter(|_| control != Some(CacheControl::NoStore)) {
+    let expires = route.expires.as_ref().filter(|_| control != Some(CacheControl::NoStore));
+    let by_map = match expires {
+        Some(Expires::ByMap(template)) => {
+            let words = Words { answer: Some(response), ..Asked::of(request).words(site.words()) };
+            let said = words.fill(template);
+            let said = said.as_deref().and_then(|it| std::str::from_utf8(it).ok());
+            said.and_then(|it| Expires::said(it).ok()?)
+        }
+        _ => None,
+    };
+    if let Some(expires) = by_map.as_ref().or(expires) {
         let configured = configured_of(site, Some(route));
         let is_private = control == Some(CacheControl::Private);
         set_expires(response, expires, is_private, (configured, CoarseClock.wall()));

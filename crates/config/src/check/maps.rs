@@ -6,7 +6,7 @@ use super::names::{Names, find_repeated};
 use super::{answers, expressions};
 use crate::diagnostic::Help;
 use crate::map_index::MapKey;
-use crate::model::{Config, FieldTemplate, Map, Redirect, Template};
+use crate::model::{Config, Expires, FieldTemplate, Map, Redirect, Template};
 use crate::read::Reader;
 
 /// Records every mistake of maps, and of what names them.
@@ -73,6 +73,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     }
     check_redirects(config, &mut names, reader);
     check_rewrites(config, &mut names, reader);
+    check_expires(config, &mut names, reader);
     for (setting, map) in of_clients {
         let Some(place) = reader.place(&setting) else { continue };
         let message = format!(
@@ -140,6 +141,31 @@ impl Names<'_> {
                 None => Help::act(format!("add [[map]] with name = \"{name}\"")),
             };
             reader.report_at(&place, format!("no [[map]] is named \"{name}\""), help);
+        }
+    }
+}
+
+/// What a map says of `expires` is a time.
+fn check_expires(config: &Config, names: &mut Names<'_>, reader: &mut Reader<'_>) {
+    let routes = config.sites.iter().enumerate().flat_map(|(site, it)| {
+        let trail = move |route| format!("site.{site}.route.{route}.expires");
+        it.routes.iter().enumerate().map(move |(route, it)| (trail(route), &it.expires))
+    });
+    for (setting, expires) in routes {
+        let Some(Expires::ByMap(template)) = expires else { continue };
+        names.check_words(&setting, template.maps(), reader);
+        let map = template.maps().find_map(|name| config.maps.get(names.find(name)?));
+        let is_wrong =
+            |text: &&FieldTemplate| text.plain().is_none_or(|it| Expires::said(it).is_err());
+        if let Some(map) = map
+            && let Some(wrong) = map.texts().find(is_wrong)
+            && let Some(place) = reader.place(&setting)
+        {
+            let (name, wrong) = (&map.name, written(wrong));
+            let message = format!("the map \"{name}\" may say \"{wrong}\", which is no time");
+            let help =
+                "let it say durations such as \"30d\", \"epoch\", or \"\" where nothing is added";
+            reader.report_at(&place, message, Help::act(help));
         }
     }
 }

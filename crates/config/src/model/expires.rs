@@ -3,16 +3,47 @@
 use std::time::Duration;
 
 use crate::read::{Item, Reader};
-use crate::setting::{DefaultText, ValueShape, ValueType, duration};
+use crate::setting::{
+    DefaultText, FieldPart, FieldTemplate, MAP_WORD, NamedWord, ValueShape, ValueType, duration,
+    parse_duration,
+};
 
 /// Until when clients may keep a response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expires {
     /// So long after it was sent.
     After(Duration),
     /// It is over already: clients ask again each time.
     Epoch,
+    /// What a map says of the response, as [`Expires::said`] reads it.
+    ByMap(FieldTemplate),
 }
+
+impl Expires {
+    /// Reads what a map says: a duration, `epoch`, or nothing where nothing is added.
+    ///
+    /// # Errors
+    /// The text is none of them.
+    pub fn said(text: &str) -> Result<Option<Self>, ()> {
+        match text {
+            "" => Ok(None),
+            "epoch" => Ok(Some(Self::Epoch)),
+            text => match parse_duration(text).filter(|it| *it <= SPAN_MAX) {
+                Some(span) => Ok(Some(Self::After(span))),
+                None => Err(()),
+            },
+        }
+    }
+
+    /// The word of a map alone.
+    fn by_map(text: &str) -> Option<Self> {
+        let template = FieldTemplate::parse(text).ok()?;
+        let is_map = matches!(template.parts(), [FieldPart::Named(NamedWord::Map, _)]);
+        is_map.then_some(Self::ByMap(template))
+    }
+}
+
+const SPAN_MAX: Duration = Duration::from_hours(24 * 3_650);
 
 /// Until when clients may keep a response, if that is said.
 pub(super) fn expires() -> ExpiresSetting {
@@ -22,7 +53,7 @@ pub(super) fn expires() -> ExpiresSetting {
 pub(super) struct ExpiresSetting;
 
 fn span() -> impl ValueType<Value = Duration> {
-    duration(Duration::ZERO, Duration::ZERO, Duration::from_hours(24 * 3_650))
+    duration(Duration::ZERO, Duration::ZERO, SPAN_MAX)
 }
 
 impl ValueType for ExpiresSetting {
@@ -34,7 +65,8 @@ impl ValueType for ExpiresSetting {
 
     fn shape(&self) -> ValueShape {
         let epoch = ValueShape::Word(vec![("epoch", "Clients ask again each time.")]);
-        ValueShape::Either(Box::new(span().shape()), Box::new(epoch))
+        let words = ValueShape::Either(Box::new(epoch), Box::new(ValueShape::Text(&MAP_WORD)));
+        ValueShape::Either(Box::new(span().shape()), Box::new(words))
     }
 
     fn default_text(&self) -> DefaultText {
@@ -44,6 +76,9 @@ impl ValueType for ExpiresSetting {
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Option<Expires>> {
         match item.as_str() {
             Some("epoch") => Some(Some(Expires::Epoch)),
+            Some(text) if text.starts_with('{') && Expires::by_map(text).is_some() => {
+                Some(Expires::by_map(text))
+            }
             _ => span().read(item, reader).map(|span| Some(Expires::After(span))),
         }
     }

@@ -316,7 +316,8 @@ settings! {
         /// ([`X-Accel-Redirect`](proxy.md#files-that-a-server-hands-over)); clients that ask for it get 404.
         pub internal: bool = flag(false),
         /// Adds `Expires`, and `Cache-Control` with the same meaning in place of a backend's, to responses with 200, 201, 204, 206,
-        /// 301, 302, 303, 304, 307 and 308. `Cache-Control` among the `headers` is sent beside it.
+        /// 301, 302, 303, 304, 307 and 308. `Cache-Control` among the `headers` is sent beside it. A map says it of each response,
+        /// by `{answer:content-type}` for example: a duration, `epoch`, or nothing.
         pub expires: Option<Expires> = expires(),
         /// Names of `headers`, the site's too, that errors have as well. Where it is written, errors have none of the others.
         pub always: Option<Vec<String>> = optional(texts(&rules::HEADER_NAME, &[]), "all"),

@@ -85,7 +85,7 @@ impl DurationSetting {
 }
 
 /// Reads amounts with units, the longest unit first: `"1h30m"`, `"10 s"`.
-fn parse_duration(text: &str) -> Option<Duration> {
+pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     let mut rest = text.trim();
     let mut total = Duration::ZERO;
     let mut unit_before = u64::MAX;

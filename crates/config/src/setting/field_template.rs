@@ -319,6 +319,10 @@ pub(super) static FIELD_TEMPLATE: TextRule = TextRule {
     read: |text| read(text, Groups::None).map(|_| text.to_owned()),
 };
 
+/// The word of a map, where a setting takes nothing else with words.
+pub(crate) static MAP_WORD: TextRule =
+    TextRule { what: "the word of a map", example: "{map:expires}", ..FIELD_TEMPLATE };
+
 /// The value of a field that clients are sent.
 pub(super) static RESPONSE_TEMPLATE: TextRule = TextRule { example: "DENY", ..FIELD_TEMPLATE };
 

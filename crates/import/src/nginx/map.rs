@@ -79,6 +79,32 @@ impl Map {
         self.texts().any(|text| text.contains(&word))
     }
 
+    /// The same of which each text is put into other words, all of them or none; by another name.
+    pub(super) fn renamed(
+        &self,
+        name: String,
+        put: impl Fn(&str) -> Option<String>,
+    ) -> Option<Self> {
+        let table = |entries: &[(String, String)]| {
+            let each = entries.iter().map(|(key, said)| Some((key.clone(), put(said)?)));
+            each.collect::<Option<Vec<_>>>()
+        };
+        let default = self.default.as_deref().map(&put);
+        Some(Self {
+            name,
+            of: self.of.clone(),
+            values: table(&self.values)?,
+            expressions: table(&self.expressions)?,
+            has_stars: self.has_stars,
+            default: match default {
+                Some(said) => Some(said?),
+                None => None,
+            },
+            origin: self.origin.clone(),
+            depth: self.depth,
+        })
+    }
+
     /// True if it goes by the path, itself or through others.
     pub(super) fn is_of_path(&self, all: &[Self]) -> bool {
         let asked = all.iter().filter(|it| it.name != self.name && self.asks(&it.name));

@@ -141,6 +141,9 @@ fn each_setting_of_a_route_does_what_nginx_does() {
         ("root /a; expires max;", |it| {
             it.sites[0].routes[0].expires == Some(Expires::After(Duration::from_hours(24 * 3650)))
         }),
+        ("root /a; expires +1h;", |it| {
+            it.sites[0].routes[0].expires == Some(Expires::After(Duration::from_hours(1)))
+        }),
         ("root /a; add_header A 1; location /b/ { add_header B 2; }", |it| {
             it.sites[0].routes[0].headers == [("B".to_owned(), vec!["2".into()])]
         }),

@@ -12,7 +12,7 @@ use super::{ConfiguredFields, Response};
 /// `Cache-Control`, and in place of a backend's.
 pub fn set_expires(
     response: &mut Response,
-    expires: Expires,
+    expires: &Expires,
     is_private: bool,
     (configured, now): (&ConfiguredFields, SystemTime),
 ) {
@@ -20,7 +20,8 @@ pub fn set_expires(
         return;
     }
     let (at, mut control) = match expires {
-        Expires::After(span) => (now + span, format!("max-age={}", span.as_secs())),
+        Expires::ByMap(_) => return,
+        Expires::After(span) => (now + *span, format!("max-age={}", span.as_secs())),
         // A second behind it, as nginx has it: some clients take 0 for none.
         Expires::Epoch => (SystemTime::UNIX_EPOCH + Duration::from_secs(1), "no-cache".to_owned()),
     };

@@ -83,7 +83,7 @@ pub(super) fn build_routes(
                     rules,
                     handler,
                     error_pages: route.error_pages.clone(),
-                    expires: route.expires,
+                    expires: route.expires.clone(),
                     rate: SendRate::of(route),
                     intercepts_errors: route.intercept_errors,
                     missing: backend,

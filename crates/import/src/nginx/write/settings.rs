@@ -9,6 +9,7 @@ use super::guard::NO_USERS;
 use super::place::Spot;
 use super::route::{Answer, Route, Setting, spoken};
 use crate::nginx::location::Shut;
+use crate::nginx::map::Map;
 use crate::nginx::measure;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -237,20 +238,27 @@ impl Writer<'_> {
             "modified" => (expires.word(1), true),
             word => (word, false),
         };
-        let value = match word {
-            "off" => return None,
-            "epoch" => Some("epoch".to_owned()),
-            "max" => Some(format!("{EXPIRES_MAX}s")),
-            time if time.starts_with('-') => Some("epoch".to_owned()),
-            time => measure::seconds(time.strip_prefix('+').unwrap_or(time))
-                .map(|it| format!("{}s", it.min(EXPIRES_MAX))),
-        };
+        let value = self.expires_by_map(word).or_else(|| expires_of(word));
         if value.is_none() || is_modified {
-            let help = "`expires` of a route is a time from its answer on, or `epoch`";
+            let help =
+                "`expires` of a route is a time from its answer on, `epoch`, or a map of times";
             let message = format!("`{}` is not carried over as it is", spoken(expires));
             self.output.warn(&expires.origin, message, help);
         }
-        value
+        value.filter(|it| !it.is_empty())
+    }
+
+    /// The word of a map that says for each of the texts of a map of nginx how long that is.
+    fn expires_by_map(&mut self, word: &str) -> Option<String> {
+        let is_it = |it: &&Map| word.strip_prefix('$') == Some(&it.word());
+        let map = self.maps.iter().find(is_it)?;
+        let name = format!("{}_until", map.name);
+        let of_times = map.renamed(name.clone(), expires_of)?;
+        let said = of_times.word();
+        if !self.maps.iter().any(|it| it.name == name) {
+            self.maps.push(of_times);
+        }
+        Some(said)
     }
 
     /// Those of the innermost block that has any.
@@ -446,4 +454,18 @@ pub(super) fn table<'e>(entries: impl Iterator<Item = (&'e str, String)>) -> Str
     let entries: Vec<String> =
         entries.map(|(key, value)| format!("{} = {value}", quoted(key))).collect();
     format!("{{ {} }}", entries.join(", "))
+}
+
+/// What a word of `expires` is here; empty for none.
+fn expires_of(word: &str) -> Option<String> {
+    match word {
+        "off" | "" => Some(String::new()),
+        "epoch" => Some("epoch".to_owned()),
+        "max" => Some(format!("{EXPIRES_MAX}s")),
+        time if time.starts_with('-') => Some("epoch".to_owned()),
+        time => {
+            let seconds = measure::seconds(time.strip_prefix('+').unwrap_or(time));
+            seconds.map(|it| format!("{}s", it.min(EXPIRES_MAX)))
+        }
+    }
 }
