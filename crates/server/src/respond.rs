@@ -174,7 +174,7 @@ fn of_route(
             let words = Words { answer: Some(response), ..Asked::of(request).words(site.words()) };
             let said = words.fill(template);
             let said = said.as_deref().and_then(|it| std::str::from_utf8(it).ok());
-            said.and_then(|it| Expires::said(it).ok()?)
+            said.and_then(Expires::said)
         }
         _ => None,
     };

@@ -71,9 +71,8 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     for (setting, template) in named {
         names.check_words(&setting, template.maps(), reader);
     }
-    check_redirects(config, &mut names, reader);
-    check_rewrites(config, &mut names, reader);
-    check_expires(config, &mut names, reader);
+    let all = [check_redirects, check_rewrites, check_expires];
+    all.into_iter().for_each(|check| check(config, &mut names, reader));
     for (setting, map) in of_clients {
         let Some(place) = reader.place(&setting) else { continue };
         let message = format!(
@@ -155,8 +154,8 @@ fn check_expires(config: &Config, names: &mut Names<'_>, reader: &mut Reader<'_>
         let Some(Expires::ByMap(template)) = expires else { continue };
         names.check_words(&setting, template.maps(), reader);
         let map = template.maps().find_map(|name| config.maps.get(names.find(name)?));
-        let is_wrong =
-            |text: &&FieldTemplate| text.plain().is_none_or(|it| Expires::said(it).is_err());
+        let is_said = |text: &str| text.is_empty() || Expires::said(text).is_some();
+        let is_wrong = |text: &&FieldTemplate| !text.plain().is_some_and(is_said);
         if let Some(map) = map
             && let Some(wrong) = map.texts().find(is_wrong)
             && let Some(place) = reader.place(&setting)

@@ -20,18 +20,12 @@ pub enum Expires {
 }
 
 impl Expires {
-    /// Reads what a map says: a duration, `epoch`, or nothing where nothing is added.
-    ///
-    /// # Errors
-    /// The text is none of them.
-    pub fn said(text: &str) -> Result<Option<Self>, ()> {
+    /// Reads what a map says: a duration, or `epoch`; nothing where nothing is added, or where it is no time.
+    #[must_use]
+    pub fn said(text: &str) -> Option<Self> {
         match text {
-            "" => Ok(None),
-            "epoch" => Ok(Some(Self::Epoch)),
-            text => match parse_duration(text).filter(|it| *it <= SPAN_MAX) {
-                Some(span) => Ok(Some(Self::After(span))),
-                None => Err(()),
-            },
+            "epoch" => Some(Self::Epoch),
+            text => parse_duration(text).filter(|it| *it <= SPAN_MAX).map(Self::After),
         }
     }
 
