@@ -19,21 +19,18 @@ mod user;
 
 use std::io;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use kettle_http::h1::framing::BodyWriter;
 use kettle_kernel::bug;
 use kettle_kernel::bug::Bug;
 use kettle_tls::stream::{Stream, StreamError};
 
-use crate::clock::Clock as _;
-use crate::deadlines::{Deadline, Interrupt, Pace};
-use crate::request::ConcurrentUpload;
-use crate::response::{Body, SendRate};
+use crate::deadlines::Interrupt;
+use crate::response::Body;
 use crate::tx_path::{Reason, TxPath};
-use crate::worker_state::WorkerState;
 use send::send_whole;
 
+pub use client_side::Sending;
 pub(crate) use client_side::{ClientSide, Piece, Sent};
 pub(crate) use cold::{FileBytes, read_here, read_on_thread};
 pub(crate) use concurrent_upload::poll_meanwhile;
@@ -43,16 +40,10 @@ pub(crate) use throttle::{PAUSE_SPARE, Throttle};
 
 /// The way of one response to the socket.
 pub struct Delivery<'d> {
-    worker: &'d WorkerState,
+    sending: Sending<'d>,
     stream: &'d mut Stream,
-    deadline: &'d Deadline,
-    write_timeout: Duration,
     /// True if nothing comes after it, and that is not said yet.
     is_last: bool,
-    /// The least rate of a client, as long as it keeps a server busy.
-    pace: Option<Pace>,
-    /// The rate that it is held to, if there is one.
-    throttle: Option<Box<Throttle>>,
     /// What is sent in front of the next piece: the head, or what stands between two chunks.
     prefix: Vec<u8>,
     head_bytes: usize,
@@ -62,8 +53,6 @@ pub struct Delivery<'d> {
     is_corked: bool,
     /// True if a server's bytes go from socket to socket.
     is_spliced: bool,
-    /// What of the request goes on to a server meanwhile.
-    upload: Option<ConcurrentUpload<'d>>,
     /// Whether anything of it went out, which begins with the head.
     has_begun: bool,
     /// What of the body went out since others had a turn.
@@ -140,36 +129,25 @@ pub struct Outset {
     pub is_last: bool,
     /// Where it is to be encrypted.
     pub preference: PathPreference,
-    /// How fast it may go.
-    pub rate: Option<SendRate>,
 }
 
 impl<'d> Delivery<'d> {
-    /// A delivery whose peer may take nothing for `write_timeout`. The rest of the request's body, if it goes on to a server, is
-    /// received meanwhile.
+    /// A delivery of which nothing has gone out.
     pub fn new(
-        worker: &'d WorkerState,
+        sending: Sending<'d>,
         stream: &'d mut Stream,
-        deadline: &'d Deadline,
-        write_timeout: Duration,
-        upload: Option<ConcurrentUpload<'d>>,
-        Outset { head, is_chunked, is_last, preference, rate }: Outset,
+        Outset { head, is_chunked, is_last, preference }: Outset,
     ) -> Self {
         Self {
-            worker,
+            sending,
             stream,
-            deadline,
-            write_timeout,
             is_last,
-            pace: None,
-            throttle: rate.map(|rate| Throttle::new(rate, worker.clock.monotonic())),
             head_bytes: head.len(),
             prefix: head,
             writer: BodyWriter::new(is_chunked),
             preference,
             is_corked: false,
             is_spliced: false,
-            upload,
             has_begun: false,
             turn_bytes: 0,
             delivered: Delivered::NOTHING,
@@ -223,7 +201,7 @@ impl<'d> Delivery<'d> {
         &mut self,
         mut poll: impl FnMut(&mut Stream, &mut Context<'_>) -> Poll<T>,
     ) -> impl Future<Output = Result<T, Interrupt>> {
-        let Self { stream, deadline, write_timeout, pace, .. } = self;
+        let Self { stream, sending: Sending { deadline, write_timeout, pace, .. }, .. } = self;
         let queued_bytes = stream.queued_bytes();
         let takes = move |context: &mut Context<'_>| (poll(stream, context), stream.queued_bytes());
         deadline.paced(*write_timeout, pace.as_mut(), queued_bytes, takes)
@@ -231,7 +209,7 @@ impl<'d> Delivery<'d> {
 
     /// The kernel took this many bytes for the client without queueing them here.
     fn note_taken(&mut self, bytes: usize) {
-        if let Some(pace) = &mut self.pace {
+        if let Some(pace) = &mut self.sending.pace {
             pace.took(bytes as u64);
         }
     }

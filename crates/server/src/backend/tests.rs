@@ -115,3 +115,12 @@ impl Backend {
         }
     }
 }
+
+/// Polls a future that is not ready.
+async fn pends<T>(future: &mut (impl Future<Output = T> + Unpin)) {
+    tokio::select! {
+        biased;
+        _ = future => panic!("there is no slot"),
+        () = tokio::task::yield_now() => {}
+    }
+}

@@ -16,7 +16,7 @@ use kettle_tls::stream::{Filled, Stream};
 use super::{Connection, End};
 use crate::access_log::ResponseEntry;
 use crate::deadlines::{Interrupt, Stage};
-use crate::deliver::{Delivered, Delivery, DeliveryError, Outset, PathPreference};
+use crate::deliver::{Delivered, Delivery, DeliveryError, Outset, PathPreference, Sending};
 use crate::open_file::OpenFile;
 use crate::request::{BodyError, Client, ConcurrentUpload, ConnectionSource, Head, Request};
 use crate::respond::{self, respond};
@@ -333,8 +333,9 @@ impl Connection {
         let ends_with_connection = !is_chunked && response.body.length().is_none();
         let preference = self.preference(response);
         let rate = response.rate.as_deref().copied();
-        let outset = Outset { head, is_chunked, is_last: closes, preference, rate };
-        let mut delivery = Delivery::new(worker, stream, deadline, write_timeout, upload, outset);
+        let outset = Outset { head, is_chunked, is_last: closes, preference };
+        let sending = Sending::new(worker, deadline, write_timeout, rate, upload);
+        let mut delivery = Delivery::new(sending, stream, outset);
         let outcome = delivery.send(&mut response.body).await;
         let delivered = delivery.delivered();
         if let Err(DeliveryError::BodyCutShort(error)) = &outcome {

@@ -10,9 +10,11 @@ use kettle_http::range::ByteRange;
 use kettle_tls::stream::StreamError;
 
 use super::{DeliveryError, FileBytes, Throttle};
-use crate::deadlines::Pace;
+use crate::clock::Clock as _;
+use crate::deadlines::{Deadline, Pace};
 use crate::open_file::OpenFile;
 use crate::request::{ConcurrentUpload, PieceSource};
+use crate::response::SendRate;
 use crate::upstream::{UpstreamBody, UpstreamError};
 use crate::worker_state::WorkerState;
 
@@ -36,6 +38,33 @@ impl Piece<'_> {
 /// The outcome of a step.
 pub(crate) type Sent = Result<(), DeliveryError>;
 
+/// What a response needs on its way whichever protocol its client speaks.
+pub struct Sending<'u> {
+    pub(crate) worker: &'u WorkerState,
+    pub(crate) deadline: &'u Deadline,
+    pub(crate) write_timeout: Duration,
+    /// The least rate of the client, as long as it keeps a server busy.
+    pub(crate) pace: Option<Pace>,
+    /// The rate that it is held to, if there is one.
+    pub(crate) throttle: Option<Box<Throttle>>,
+    /// The rest of the request, if that goes on to a server beside the response.
+    pub(crate) upload: Option<ConcurrentUpload<'u>>,
+}
+
+impl<'u> Sending<'u> {
+    /// A response whose client may take nothing for `write_timeout`.
+    pub(crate) fn new(
+        worker: &'u WorkerState,
+        deadline: &'u Deadline,
+        write_timeout: Duration,
+        rate: Option<SendRate>,
+        upload: Option<ConcurrentUpload<'u>>,
+    ) -> Self {
+        let throttle = rate.map(|rate| Throttle::new(rate, worker.clock.monotonic()));
+        Self { worker, deadline, write_timeout, pace: None, throttle, upload }
+    }
+}
+
 /// The client's side of an exchange while its response is sent.
 pub(crate) trait ClientSide<'u> {
     /// Where the rest of the request's body comes from.
@@ -47,14 +76,19 @@ pub(crate) trait ClientSide<'u> {
     /// True if [`send_direct`](Self::send_direct) moves bytes from a server's socket without a stop in memory of ours.
     const IS_DIRECT: bool;
 
+    /// What it has as each other has.
+    fn sending(&self) -> &Sending<'u>;
+
+    /// The same, to change it.
+    fn sending_mut(&mut self) -> &mut Sending<'u>;
+
     /// Its worker.
-    fn worker(&self) -> &'u WorkerState;
+    fn worker(&self) -> &'u WorkerState {
+        self.sending().worker
+    }
 
     /// Where the rest of the request's body comes from.
     fn source(&mut self) -> &mut Self::Source;
-
-    /// The rest of the request, if that goes on beside the response.
-    fn take_upload(&mut self) -> Option<ConcurrentUpload<'u>>;
 
     /// Waits until the client has gone, and reads nothing of it meanwhile but what tells that.
     fn disconnected(&mut self) -> impl Future<Output = StreamError>;
@@ -66,20 +100,13 @@ pub(crate) trait ClientSide<'u> {
         poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, UpstreamError>>,
     ) -> impl Future<Output = Result<T, DeliveryError>>;
 
-    /// The least rate of the client, as long as it keeps a server busy.
-    fn pace(&mut self) -> &mut Option<Pace>;
-
-    /// The rate that the response is held to, if there is one.
-    fn throttle(&mut self) -> &mut Option<Box<Throttle>>;
-
-    /// The time by its worker's clock, for that.
-    fn now(&self) -> Duration;
-
     /// Sends nothing for so long. Where it `is_watched`, a client that has gone ends that.
     fn pause(&mut self, time: Duration, is_watched: bool) -> impl Future<Output = Sent>;
 
     /// How many ticks have passed on its worker.
-    fn ticks(&self) -> u32;
+    fn ticks(&self) -> u32 {
+        self.sending().deadline.ticks()
+    }
 
     /// True if the client could send its body all the time since these ticks.
     fn could_send(&self, since: u32) -> bool;

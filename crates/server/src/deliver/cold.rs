@@ -57,7 +57,7 @@ impl Drop for FileBytes {
 impl Delivery<'_> {
     /// How bytes of this file are read now.
     pub(super) fn reading(&self, file: &OpenFile) -> ReadMode {
-        reading(self.worker, file)
+        reading(self.sending.worker, file)
     }
 
     /// Reads a piece on a thread that may wait for the disk. A file that has no more is cut short.
@@ -67,7 +67,7 @@ impl Delivery<'_> {
         offset: u64,
         bytes: u64,
     ) -> Result<FileBytes, DeliveryError> {
-        let read = read_on_thread(self.worker, file, offset, bytes).await;
+        let read = read_on_thread(self.sending.worker, file, offset, bytes).await;
         read.map_err(DeliveryError::BodyCutShort)
     }
 
@@ -78,7 +78,7 @@ impl Delivery<'_> {
         offset: u64,
         bytes: u64,
     ) -> Result<FileBytes, DeliveryError> {
-        let read = read_here(self.worker, file, offset, bytes);
+        let read = read_here(self.sending.worker, file, offset, bytes);
         match read.map_err(DeliveryError::BodyCutShort)? {
             Some(read) => Ok(read),
             None => self.read_ahead(file, offset, bytes).await,
@@ -92,11 +92,11 @@ impl Delivery<'_> {
         offset: u64,
         bytes: u64,
     ) -> Result<bool, DeliveryError> {
-        let access = access(self.worker, file, offset, bytes);
+        let access = access(self.sending.worker, file, offset, bytes);
         if access == Access::Cold {
             let shared = Arc::clone(file);
             let warm = move || transfer::warm(shared.file(), offset, bytes);
-            wait_for(self.worker, file, warm).await.map_err(DeliveryError::BodyCutShort)?;
+            wait_for(self.sending.worker, file, warm).await.map_err(DeliveryError::BodyCutShort)?;
         }
         Ok(access != Access::OnThread)
     }

@@ -46,7 +46,7 @@ pub(crate) async fn send_concurrently<'u, S: ClientSide<'u>>(
             Next::Moved | Next::Waited => {}
             Next::Passed => return Ok(false),
             Next::Piece(None) => return Ok(true),
-            Next::Piece(Some(bytes)) if side.throttle().is_some() => {
+            Next::Piece(Some(bytes)) if side.sending().throttle.is_some() => {
                 Box::pin(send_in_portions(side, bytes, body, upload)).await?;
             }
             Next::Piece(Some(bytes)) => side.send_meanwhile(bytes, body, upload).await?,
@@ -88,7 +88,8 @@ async fn next<'u, S: ClientSide<'u>>(
 ) -> Result<Next, DeliveryError> {
     let (moved_bytes, ticks) = (upload.moved_bytes, side.ticks());
     let is_owed = upload.waits_for_client();
-    let owed = side.pace().as_ref().filter(|_| is_owed).map_or(limit, Pace::left).min(limit);
+    let owed =
+        side.sending_mut().pace.as_ref().filter(|_| is_owed).map_or(limit, Pace::left).min(limit);
     // While it is the server that has to take something, nothing is read of the client but whether it has gone.
     let (mut read, watched) = match is_owed {
         true => (Some(side.source()), None),
@@ -133,7 +134,7 @@ async fn next<'u, S: ClientSide<'u>>(
     };
     let next = timeout(owed, next).await;
     let (now, could_send) = (side.ticks(), side.could_send(ticks));
-    if let Some(pace) = side.pace() {
+    if let Some(pace) = &mut side.sending_mut().pace {
         if is_owed && could_send {
             pace.waited(now.saturating_sub(ticks));
         }

@@ -16,31 +16,29 @@ use tokio::time::{sleep, timeout};
 use super::client_side::Sent;
 use super::concurrent_upload::poll_meanwhile;
 use super::{
-    ClientSide, Delivery, DeliveryError, Demand, FileBytes, PAUSE_SPARE, Piece, Throttle,
-    cut_short, rest,
+    ClientSide, Delivery, DeliveryError, Demand, FileBytes, PAUSE_SPARE, Piece, Sending, cut_short,
+    rest,
 };
-use crate::clock::Clock as _;
 use crate::deadlines::Pace;
 use crate::open_file::OpenFile;
 use crate::request::{BodyError, ConcurrentUpload, PieceSource, disconnect};
 use crate::upstream::{UpstreamBody, UpstreamError};
-use crate::worker_state::WorkerState;
 
 impl<'d> ClientSide<'d> for Delivery<'d> {
     type Source = Stream;
     const LOOKS_AHEAD: bool = true;
     const IS_DIRECT: bool = true;
 
-    fn worker(&self) -> &'d WorkerState {
-        self.worker
+    fn sending(&self) -> &Sending<'d> {
+        &self.sending
+    }
+
+    fn sending_mut(&mut self) -> &mut Sending<'d> {
+        &mut self.sending
     }
 
     fn source(&mut self) -> &mut Stream {
         self.stream
-    }
-
-    fn take_upload(&mut self) -> Option<ConcurrentUpload<'d>> {
-        self.upload.take()
     }
 
     fn disconnected(&mut self) -> impl Future<Output = StreamError> {
@@ -63,22 +61,10 @@ impl<'d> ClientSide<'d> for Delivery<'d> {
         next.unwrap_or_else(|_| Err(cut_short(UpstreamError::TimedOut)))
     }
 
-    fn pace(&mut self) -> &mut Option<Pace> {
-        &mut self.pace
-    }
-
-    fn throttle(&mut self) -> &mut Option<Box<Throttle>> {
-        &mut self.throttle
-    }
-
-    fn now(&self) -> Duration {
-        self.worker.clock.monotonic()
-    }
-
     async fn pause(&mut self, time: Duration, is_watched: bool) -> Sent {
-        let Self { stream, deadline, .. } = self;
+        let Self { stream, sending, .. } = self;
         let (mut over, mut gone) = (pin!(sleep(time)), pin!(disconnect(stream)));
-        let paused = deadline.within(time + PAUSE_SPARE, |context| {
+        let paused = sending.deadline.within(time + PAUSE_SPARE, |context| {
             if is_watched && let Poll::Ready(error) = gone.as_mut().poll(context) {
                 return Poll::Ready(Err(error.into()));
             }
@@ -87,23 +73,20 @@ impl<'d> ClientSide<'d> for Delivery<'d> {
         paused.await?
     }
 
-    fn ticks(&self) -> u32 {
-        self.deadline.ticks()
-    }
-
     fn could_send(&self, _since: u32) -> bool {
         true
     }
 
     async fn end_turn(&self) {
-        self.worker.send_turns.end().await;
+        self.sending.worker.send_turns.end().await;
     }
 
     async fn begin_whole(&mut self, bytes: u64, is_file: bool) -> Sent {
         self.choose_tx_path(Demand { bytes, is_file, is_last: self.is_last }).await?;
         // Kernel TLS sends record by record; corked, TCP joins them to full segments.
-        self.is_corked =
-            self.stream.is_offloaded() && bytes >= CORKED_BYTES_MIN && self.throttle.is_none();
+        self.is_corked = self.stream.is_offloaded()
+            && bytes >= CORKED_BYTES_MIN
+            && self.sending.throttle.is_none();
         if self.is_corked {
             socket::set_cork(self.stream.socket(), true).map_err(StreamError::from)?;
         }
@@ -124,7 +107,7 @@ impl<'d> ClientSide<'d> for Delivery<'d> {
 
     async fn begin_upstream(&mut self, body: &UpstreamBody) -> Sent {
         self.is_spliced = self.choose_upstream_path(body).await?;
-        self.pace = Some(Pace::new(self.write_timeout));
+        self.sending.pace = Some(Pace::new(self.sending.write_timeout));
         Ok(())
     }
 
@@ -187,7 +170,7 @@ impl<'d> ClientSide<'d> for Delivery<'d> {
     }
 
     async fn end(&mut self, trailers: &[u8]) -> Sent {
-        self.pace = None;
+        self.sending.pace = None;
         self.writer.end(&mut self.prefix, trailers);
         if !self.prefix.is_empty() || self.is_last {
             self.send_piece(Piece::Memory(&[]), true).await?;
@@ -246,7 +229,7 @@ impl Delivery<'_> {
             if self.stream.takes_plaintext() {
                 self.note_taken(bytes);
             }
-            if let Some(pace) = &mut self.pace {
+            if let Some(pace) = &mut self.sending.pace {
                 pace.took(upload.moved_bytes - moved_bytes);
             }
             left = rest(left, bytes)?;

@@ -32,7 +32,7 @@ impl Delivery<'_> {
             (head, body) = (rest(head, of_head)?, rest(body, of_body)?);
             self.delivered.body_bytes += of_body as u64;
             if self.ends_turn(sent_bytes as u64, CALL_BYTES) {
-                self.worker.send_turns.end().await;
+                self.sending.worker.send_turns.end().await;
             }
         }
         Ok(())
@@ -56,11 +56,11 @@ impl Delivery<'_> {
         };
         let mut call_end = end.min(offset + first_bytes);
         let mut head = head;
-        let (mut resident_until, mut looked_at) = (offset, self.deadline.ticks());
+        let (mut resident_until, mut looked_at) = (offset, self.sending.deadline.ticks());
         while offset < end {
             // What a call reads is made sure of before it: after the first, a whole call at a time. What was in memory a tick ago
             // may have left it.
-            if resident_until < call_end || looked_at != self.deadline.ticks() {
+            if resident_until < call_end || looked_at != self.sending.deadline.ticks() {
                 let ahead_bytes = warm_end(call_end, offset == span.start).min(end) - offset;
                 let warmed = self.warm(file, offset, ahead_bytes).await;
                 if !self.or_end_early(head, warmed).await? {
@@ -73,7 +73,7 @@ impl Delivery<'_> {
                     (call_end, resident_until) = (end.min(offset + CALL_BYTES), offset);
                     continue;
                 }
-                (resident_until, looked_at) = (offset + ahead_bytes, self.deadline.ticks());
+                (resident_until, looked_at) = (offset + ahead_bytes, self.sending.deadline.ticks());
             }
             while !head.is_empty() {
                 let sent_bytes = self.kernel_write(head, &[], true).await?;
@@ -86,7 +86,7 @@ impl Delivery<'_> {
                 call_end = end.min(call_end + CALL_BYTES);
             }
             if self.ends_turn(offset - begin, CALL_BYTES) {
-                self.worker.send_turns.end().await;
+                self.sending.worker.send_turns.end().await;
             }
         }
         Ok(())
@@ -101,7 +101,7 @@ impl Delivery<'_> {
         looked_at: u32,
     ) -> Result<(), DeliveryError> {
         let count = usize::try_from(end - *offset).unwrap_or(usize::MAX);
-        let deadline = self.deadline;
+        let deadline = self.sending.deadline;
         let call = |context: &mut Context<'_>| {
             if deadline.ticks() == looked_at {
                 return self
@@ -112,7 +112,7 @@ impl Delivery<'_> {
             // Whoever looks again waits no longer for that: there is room now.
             self.stream.tcp().poll_write_ready(context).map(|_| None)
         };
-        match deadline.within(self.write_timeout, call).await? {
+        match deadline.within(self.sending.write_timeout, call).await? {
             Some(Ok(0)) => Err(self.end_early(cut_short(io::ErrorKind::UnexpectedEof)).await),
             Some(Err(StreamError::Io(error))) if !is_of_socket(&error) => {
                 Err(self.end_early(cut_short(error)).await)
@@ -163,7 +163,7 @@ impl Delivery<'_> {
             self.kernel_memory(head, read.bytes()).await?;
             offset += read.bytes().len() as u64;
             (head, self.turn_bytes) = (&[], 0);
-            self.worker.send_turns.end().await;
+            self.sending.worker.send_turns.end().await;
         }
         Ok(())
     }

@@ -93,14 +93,17 @@ impl Delivery<'_> {
 
     /// Moves the connection into the kernel, or says why it stays.
     async fn offload(&mut self) -> Result<Option<Reason>, DeliveryError> {
-        let offloads = &self.worker.offloads;
+        let offloads = &self.sending.worker.offloads;
         if let Some(obstacle) = offloads.obstacle(self.stream.session()) {
             return Ok(Some(obstacle));
         }
         let can_rekey = offloads.can_rekey();
         let offloaded = self
+            .sending
             .deadline
-            .within(self.write_timeout, |context| self.stream.poll_offload(context, can_rekey))
+            .within(self.sending.write_timeout, |context| {
+                self.stream.poll_offload(context, can_rekey)
+            })
             .await?;
         Ok(offloads.conclude(self.stream.session(), offloaded)?)
     }

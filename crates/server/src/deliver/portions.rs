@@ -5,7 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use kettle_http::range::ByteRange;
 
-use super::{ClientSide, DeliveryError, Piece};
+use super::{ClientSide, DeliveryError, Piece, Sending, Throttle};
+use crate::clock::Clock as _;
 
 /// Waits until a side may send, and says how many bytes. It looks after a client that leaves if somebody is kept busy for it.
 pub(super) async fn allowed<'u, S: ClientSide<'u>>(
@@ -26,21 +27,16 @@ pub(super) async fn allowed<'u, S: ClientSide<'u>>(
 /// # Errors
 /// How long it may send none.
 pub(super) fn allowance<'u, S: ClientSide<'u>>(side: &mut S) -> Result<u64, Duration> {
-    if side.throttle().is_none() {
-        return Ok(u64::MAX);
-    }
-    let now = side.now();
-    side.throttle().as_ref().map_or(Ok(u64::MAX), |throttle| throttle.allowance(now))
+    let Sending { throttle, worker, .. } = side.sending();
+    let allowance = |throttle: &Box<Throttle>| throttle.allowance(worker.clock.monotonic());
+    throttle.as_ref().map_or(Ok(u64::MAX), allowance)
 }
 
 /// Notes that so many bytes went.
 pub(super) fn took<'u, S: ClientSide<'u>>(side: &mut S, bytes: u64) {
-    if side.throttle().is_none() {
-        return;
-    }
-    let now = side.now();
-    if let Some(throttle) = side.throttle() {
-        throttle.took(bytes, now);
+    let Sending { throttle, worker, .. } = side.sending_mut();
+    if let Some(throttle) = throttle {
+        throttle.took(bytes, worker.clock.monotonic());
     }
 }
 

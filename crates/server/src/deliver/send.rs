@@ -56,7 +56,7 @@ pub(super) async fn send_whole<'u, S: ClientSide<'u>>(
             return side.end_whole(bytes);
         }
     };
-    match side.throttle() {
+    match side.sending().throttle {
         Some(_) if bytes > 0 => Box::pin(portions::send_piece(side, piece, true)).await?,
         _ => side.send_piece(piece, true).await?,
     }
@@ -112,7 +112,7 @@ async fn send_upstream<'u, S: ClientSide<'u>>(
     body: &mut UpstreamBody,
 ) -> Result<(), DeliveryError> {
     side.begin_upstream(body).await?;
-    if let Some(mut upload) = side.take_upload() {
+    if let Some(mut upload) = side.sending_mut().upload.take() {
         if send_concurrently(side, body, &mut upload).await? {
             return side.end(&body.take_trailers()).await;
         }
@@ -177,10 +177,10 @@ async fn send_stored<'u, S: ClientSide<'u>>(
     side: &mut S,
     body: &mut UpstreamBody,
 ) -> Result<(), DeliveryError> {
-    let mut owed = side.pace().take();
+    let mut owed = side.sending_mut().pace.take();
     loop {
         let next = side.unless_gone(Duration::MAX, |context| body.poll_stored(context)).await?;
-        *side.pace() = owed.filter(|_| body.is_held_up());
+        side.sending_mut().pace = owed.filter(|_| body.is_held_up());
         match next {
             FlowNext::Memory(bytes) => portions::pass(side, bytes.into(), None).await?,
             FlowNext::File(file, ByteRange { start, bytes }) => {
@@ -191,7 +191,7 @@ async fn send_stored<'u, S: ClientSide<'u>>(
             }
             FlowNext::End => return side.end(&body.take_trailers()).await,
         }
-        owed = side.pace().take().or(owed);
+        owed = side.sending_mut().pace.take().or(owed);
         side.end_turn().await;
     }
 }
@@ -213,7 +213,7 @@ async fn look_ahead<'u, S: ClientSide<'u>>(
 /// Ends the least rate once it keeps no server busy.
 fn keep_pace<'u, S: ClientSide<'u>>(side: &mut S, body: &UpstreamBody) {
     if body.is_over() {
-        *side.pace() = None;
+        side.sending_mut().pace = None;
     }
 }
 

@@ -24,7 +24,7 @@ impl Delivery<'_> {
     /// A client has to take what it gets at the least rate only as long as that keeps a server busy.
     fn keep_pace(&mut self, body: &UpstreamBody) {
         if body.is_over() {
-            self.pace = None;
+            self.sending.pace = None;
         }
     }
 
@@ -42,7 +42,7 @@ impl Delivery<'_> {
         let takes_kernel = is_plain
             || matches!(preference.choice, TxPathChoice::Auto | TxPathChoice::KernelSendfile);
         let is_wanted = is_large && takes_kernel;
-        let offloads = &self.worker.offloads;
+        let offloads = &self.sending.worker.offloads;
         let obstacle = preference.obstacle;
         let obstacle = obstacle.or_else(|| offloads.splice_obstacle(self.stream.session()));
         let obstacle = obstacle.filter(|_| is_wanted);
@@ -61,7 +61,7 @@ impl Delivery<'_> {
         body: &mut UpstreamBody,
     ) -> Result<(), DeliveryError> {
         let is_spliced = self.is_spliced;
-        let (mut full_reads, worker) = (0, self.worker);
+        let (mut full_reads, worker) = (0, self.sending.worker);
         let pipes = &worker.pipes;
         while let Some((_, left_bytes)) = body.direct() {
             let allowed = portions::allowed(self, true);
@@ -91,7 +91,7 @@ impl Delivery<'_> {
                 None => self.seal_direct(body, left_bytes, &mut full_reads).await?,
             }
             portions::took(self, self.delivered.body_bytes - sent_bytes);
-            self.worker.send_turns.end().await;
+            self.sending.worker.send_turns.end().await;
         }
         if self.is_last && !body.is_stored() {
             self.send_piece(Piece::Memory(&[]), true).await?;
@@ -122,7 +122,7 @@ impl Delivery<'_> {
         body.took(bytes).map_err(cut_short)?;
         self.keep_pace(body);
         *full_reads = if bytes == wanted_bytes { full_reads.saturating_add(1) } else { 0 };
-        let worker = self.worker;
+        let worker = self.sending.worker;
         taken(self.flush(false), body, worker).await?;
         self.delivered.body_bytes += bytes as u64;
         Ok(())
@@ -147,7 +147,7 @@ impl Delivery<'_> {
             let splice = |stream: &mut Stream, context: &mut Context<'_>| {
                 stream.poll_kernel_splice(context, pipe, wanted_bytes)
             };
-            let worker = self.worker;
+            let worker = self.sending.worker;
             let sent_bytes = taken(self.client_takes(splice), body, worker).await??;
             self.note_taken(sent_bytes);
             self.delivered.body_bytes += sent_bytes as u64;

@@ -37,7 +37,7 @@ impl Delivery<'_> {
                 return Ok(());
             }
             (head, body) = (&[], later);
-            self.worker.send_turns.end().await;
+            self.sending.worker.send_turns.end().await;
         }
     }
 
@@ -77,7 +77,7 @@ impl Delivery<'_> {
             sent_bytes += read_bytes as u64;
             head = &[];
             if self.ends_turn(read_bytes as u64, TURN_BYTES) {
-                self.worker.send_turns.end().await;
+                self.sending.worker.send_turns.end().await;
             }
         }
         Ok(())
@@ -103,7 +103,7 @@ impl Delivery<'_> {
             return Ok(None);
         }
         let seal = || self.stream.seal_file(head, file.file(), offset, bytes, Wait::Allowed);
-        match held_up_by(self.worker.clock, file, seal)? {
+        match held_up_by(self.sending.worker.clock, file, seal)? {
             FileRecords::Sealed(read_bytes) => Ok(Some(read_bytes)),
             FileRecords::Cold | FileRecords::Untold => Ok(None),
             FileRecords::Failed(error) => Err(DeliveryError::BodyCutShort(error)),

@@ -264,6 +264,18 @@ fn certificate(chain: &Path, key: &Path) -> String {
     format!("[[site.certificate]]\nchain = \"{chain}\"\nkey = \"{key}\"\n")
 }
 
+fn config(text: &str, folder: &Path) -> Config {
+    kettle_config::parse(text, &folder.join("kettle.toml")).unwrap()
+}
+
+/// Identities of a server that starts, and what is to be said of them.
+fn identities(config: &Config) -> (LoadedIdentities, Diagnostics) {
+    let mut diagnostics = Diagnostics::default();
+    let known = &mut KnownIdentities::default();
+    let loaded = load_identities(config, &Reach::of(config), (known, None), &mut diagnostics);
+    (loaded, diagnostics)
+}
+
 fn site(names: &str) -> String {
     format!("[[site]]\nnames = [{names}]\n")
 }
@@ -282,14 +294,7 @@ fn a_name_that_one_type_of_key_lacks_is_told_of() {
     let found = |certificates: &[&str]| {
         let names = site("\"rsa.example\", \"b.example\"");
         let text = [HTTPS, &names, &certificates.concat(), FILES].concat();
-        let config = kettle_config::parse(&text, &folder.path().join("kettle.toml")).unwrap();
-        let mut diagnostics = Diagnostics::default();
-        load_identities(
-            &config,
-            &Reach::of(&config),
-            (&mut KnownIdentities::default(), None),
-            &mut diagnostics,
-        );
+        let mut diagnostics = identities(&config(&text, folder.path())).1;
         let is_told = |it: &Diagnostic| it.message.contains("type of key");
         diagnostics.warnings.retain(is_told);
         places(&diagnostics.warnings)
@@ -306,14 +311,7 @@ fn a_site_named_by_an_address_is_the_one_that_clients_by_address_meet() {
     let (a, b) = (write("a", &["a.example"]), write("b", &["b.example", "192.0.2.7"]));
     let found = |statements: &[&str]| {
         let text = statements.concat();
-        let config = kettle_config::parse(&text, &folder.path().join("kettle.toml")).unwrap();
-        let mut diagnostics = Diagnostics::default();
-        load_identities(
-            &config,
-            &Reach::of(&config),
-            (&mut KnownIdentities::default(), None),
-            &mut diagnostics,
-        );
+        let diagnostics = identities(&config(&text, folder.path())).1;
         let told = diagnostics.serious.into_iter();
         told.map(|it| (it.line, it.message)).collect::<Vec<_>>()
     };
@@ -335,15 +333,9 @@ fn a_generated_certificate_is_in_the_place_of_its_site() {
     let with_files = write_certificate(folder.path(), "b", &["b.example"]);
     let first = site("\"a.example\", \"**.deep.example\"") + "self_signed = true\n" + FILES;
     let text = [HTTPS, &first, &site("\"b.example\""), &with_files, FILES].concat();
-    let mut config = kettle_config::parse(&text, &folder.path().join("kettle.toml")).unwrap();
+    let mut config = config(&text, folder.path());
     config.server.state_directory = folder.path().join("state");
-    let mut diagnostics = Diagnostics::default();
-    let mut loaded = load_identities(
-        &config,
-        &Reach::of(&config),
-        (&mut KnownIdentities::default(), None),
-        &mut diagnostics,
-    );
+    let (mut loaded, mut diagnostics) = identities(&config);
     load_generated(&config, None, &mut loaded, &mut diagnostics).unwrap();
     let sites: Vec<_> = config.sites.iter().enumerate().collect();
     let names = Arc::new(kettle_server::site_names::site_names(sites.iter().copied()));
@@ -446,9 +438,7 @@ fn a_generated_certificate_is_shown_until_one_is_fetched_for_each_name() {
     let folder = tempfile::tempdir().unwrap();
     let (config, current) = fetching(folder.path(), "self_signed = true\n");
     put(&current, &["a.example"]);
-    let mut diagnostics = Diagnostics::default();
-    let known = &mut KnownIdentities::default();
-    let mut loaded = load_identities(&config, &Reach::of(&config), (known, None), &mut diagnostics);
+    let (mut loaded, mut diagnostics) = identities(&config);
     load_generated(&config, None, &mut loaded, &mut diagnostics).unwrap();
     let names: Vec<_> = loaded.all().iter().map(|identity| identity.names().to_vec()).collect();
     assert_eq!(names[0], ["a.example"]);

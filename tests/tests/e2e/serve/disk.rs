@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::process::Stdio;
 use std::time::Instant;
 
-use kettle_tests::client::End;
+use kettle_tests::client::{Client, End};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::environment::{is_guest, paths_here, patience, scaled, skip};
 use kettle_tests::fuse::{Fuse, Silent};
@@ -35,6 +35,16 @@ const MANY: usize = 10;
 fn hanging_disk(kettle: &Kettle) -> Option<Fuse> {
     let fuse = Fuse::mount(kettle.folder.path("www/mounted"), FILES);
     fuse.inspect_err(|error| skip(&format!("no FUSE here: {error}"))).ok()
+}
+
+/// Clients that all wait for this.
+fn many_ask(kettle: &Kettle, path: &str) -> Vec<Client> {
+    let ask = |_| {
+        let mut client = kettle.connect(TLS13_AES_128);
+        client.send(&get(path)).unwrap();
+        client
+    };
+    (0..MANY).map(ask).collect()
 }
 
 fn impatient() -> Setup {
@@ -108,13 +118,7 @@ fn a_file_that_cannot_be_opened_in_time_gets_503_and_others_are_served_meanwhile
     let Some(fuse) = hanging_disk(&kettle) else { return };
     // The kernel remembers the name: from then on only the opening itself asks the file system.
     fs::metadata(kettle.folder.path("www/mounted/cannot-be-opened")).unwrap();
-    let mut waiting: Vec<_> = (0..MANY)
-        .map(|_| {
-            let mut client = kettle.connect(TLS13_AES_128);
-            client.send(&get("/mounted/cannot-be-opened")).unwrap();
-            client
-        })
-        .collect();
+    let mut waiting = many_ask(&kettle, "/mounted/cannot-be-opened");
     fuse.wait_for_unanswered(1);
     assert_eq!(kettle.connect(TLS13_AES_128).get(&format!("/{BODY_BYTES}")).status, 200);
     for client in &mut waiting {
@@ -130,13 +134,7 @@ fn look_ups_that_hang_behind_a_mount_leave_threads_to_what_it_is_mounted_on() {
     let kettle = Kettle::start(setup);
     let Some(fuse) = hanging_disk(&kettle) else { return };
     fs::metadata(kettle.folder.path("www/mounted/cannot-be-opened")).unwrap();
-    let mut waiting: Vec<_> = (0..MANY)
-        .map(|_| {
-            let mut client = kettle.connect(TLS13_AES_128);
-            client.send(&get("/mounted/cannot-be-opened")).unwrap();
-            client
-        })
-        .collect();
+    let mut waiting = many_ask(&kettle, "/mounted/cannot-be-opened");
     fuse.wait_for_unanswered(4);
     let mut client = kettle.connect(TLS13_AES_128);
     // Names that nobody has asked for take a thread, and so does every listing.
@@ -187,13 +185,7 @@ fn an_error_page_that_hangs_holds_up_no_page_that_was_read_elsewhere() {
     client.send(&request("POST", "/", "")).unwrap();
     assert_eq!(client.response().body, b"first");
     let Some(fuse) = hanging_pages(&kettle) else { return };
-    let _waiting: Vec<_> = (0..MANY)
-        .map(|_| {
-            let mut client = kettle.connect(TLS13_AES_128);
-            client.send(&get("/missing")).unwrap();
-            client
-        })
-        .collect();
+    let _waiting = many_ask(&kettle, "/missing");
     fuse.wait_for_unanswered(4);
     kettle.folder.replace("others/405.html", "second");
     client.send(&request("POST", "/", "")).unwrap();

@@ -47,11 +47,7 @@ async fn who_comes_later_does_not_overtake() {
     let app = app(&settings);
     let held = app.connect(CLIENT).await.unwrap();
     let mut waiting = Box::pin(app.connect(CLIENT));
-    tokio::select! {
-        biased;
-        _ = &mut waiting => panic!("there is no slot"),
-        () = tokio::task::yield_now() => {}
-    }
+    pends(&mut waiting).await;
     drop(held);
     tokio::select! {
         biased;
@@ -124,11 +120,7 @@ async fn who_has_tried_all_is_told_at_once_though_others_wait() {
     let mut attempts = app.attempts(CLIENT);
     let only = attempts.next(nobody_else).await.unwrap();
     let mut waiting = Box::pin(app.connect(CLIENT));
-    tokio::select! {
-        biased;
-        _ = &mut waiting => panic!("there is no slot"),
-        () = tokio::task::yield_now() => {}
-    }
+    pends(&mut waiting).await;
     let failure = Failure::timed_out();
     attempts.failed(only, failure.clone());
     // Whoever waits is called, and has not come yet.
@@ -147,22 +139,13 @@ fn app_with_backup(queue: usize) -> Arc<Backend> {
     app(&settings)
 }
 
-/// Begins to wait.
-async fn waits(waiting: &mut (impl Future<Output = Result<Attempt, ConnectError>> + Unpin)) {
-    tokio::select! {
-        biased;
-        _ = waiting => panic!("there is no slot"),
-        () = tokio::task::yield_now() => {}
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn who_has_had_its_turn_tries_the_next_server_though_others_wait() {
     let app = app_with_backup(1);
     let (mut attempts, mut other) = (app.attempts(CLIENT), app.attempts(CLIENT));
     let first = attempts.next(nobody_else).await.unwrap();
     let mut waiting = Box::pin(other.next(nobody_else));
-    waits(&mut waiting).await;
+    pends(&mut waiting).await;
     attempts.failed(first, Failure::timed_out());
     let second = attempts.next(nobody_else).await.expect("the backup is free");
     assert!(Arc::ptr_eq(second.server(), &app.servers[1]));
@@ -182,8 +165,8 @@ async fn who_has_had_its_turn_waits_in_front() {
     // One has no use for the backup, the other for nothing else.
     let (mut fourth, mut second) =
         (Box::pin(fourth.next(nobody_else)), Box::pin(second.next(nobody_else)));
-    waits(&mut fourth).await;
-    waits(&mut second).await;
+    pends(&mut fourth).await;
+    pends(&mut second).await;
     drop(backup);
     let second = second.await.expect("nobody else has a use for it");
     assert!(Arc::ptr_eq(second.server(), &app.servers[1]));
@@ -195,11 +178,11 @@ async fn what_is_sent_again_keeps_its_slot_though_others_wait() {
     let (mut attempts, mut other) = (app.attempts(CLIENT), app.attempts(CLIENT));
     let first = attempts.next(nobody_else).await.unwrap();
     let mut waiting = Box::pin(other.next(nobody_else));
-    waits(&mut waiting).await;
+    pends(&mut waiting).await;
     attempts.keep(first.without_connecting());
     let again = attempts.next(nobody_else).await.unwrap();
     assert!(Arc::ptr_eq(again.server(), &app.servers[0]));
-    waits(&mut waiting).await;
+    pends(&mut waiting).await;
     drop(again);
     assert!(waiting.await.is_ok());
 }
@@ -220,11 +203,7 @@ async fn who_cannot_use_a_free_place_lets_the_next_one_have_it() {
     assert!(Arc::ptr_eq(&held.server, &app.servers[1]));
     attempts.failed(bad, Failure::timed_out());
     let mut waiting = Box::pin(attempts.next(nobody_else));
-    tokio::select! {
-        biased;
-        _ = &mut waiting => panic!("there is no slot"),
-        () = tokio::task::yield_now() => {}
-    }
+    pends(&mut waiting).await;
     let mut other = app.attempts(CLIENT);
     let slot = tokio::time::timeout(Duration::from_millis(1), async {
         tokio::select! {

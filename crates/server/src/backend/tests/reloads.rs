@@ -78,11 +78,7 @@ async fn who_waits_is_served_by_the_room_a_reload_makes() {
     let old = before.find("app").unwrap();
     let held = old.connect(CLIENT).await.unwrap();
     let mut waiting = Box::pin(old.connect(CLIENT));
-    tokio::select! {
-        biased;
-        _ = &mut waiting => panic!("there is no slot"),
-        () = tokio::task::yield_now() => {}
-    }
+    pends(&mut waiting).await;
     // The old one waits by its own limit; a new one behind it need not, and comes first.
     settings.servers[0].connections = Some(2);
     let after = Backends::new(std::slice::from_ref(&settings), Some(&before));
@@ -124,15 +120,6 @@ impl Reloaded {
             next.filter(|next| next.is_successor_of(&first))
         };
         first.attempts(CLIENT).next(successor).await
-    }
-}
-
-/// Polls a future that is not ready.
-async fn pends<T>(future: &mut (impl Future<Output = T> + Unpin)) {
-    tokio::select! {
-        biased;
-        _ = future => panic!("there is no slot"),
-        () = tokio::task::yield_now() => {}
     }
 }
 

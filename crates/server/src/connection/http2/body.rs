@@ -11,59 +11,31 @@ use kettle_http::range::ByteRange;
 use kettle_kernel::bug;
 use kettle_tls::stream::StreamError;
 
-use crate::clock::Clock as _;
-use crate::deadlines::{Deadline, Interrupt, Pace};
-use crate::deliver::{self, DeliveryError, FileBytes, Throttle, cut_short};
+use crate::deadlines::{Interrupt, Pace};
+use crate::deliver::{self, DeliveryError, FileBytes, Sending, cut_short};
 use crate::http2::{Http2Stream, PIECE_BYTES, ReadMemory, StreamClosed};
 use crate::open_file::OpenFile;
-use crate::request::ConcurrentUpload;
-use crate::response::{Body, SendRate};
-use crate::worker_state::WorkerState;
+use crate::response::Body;
 use client_side::StreamSide;
 
 /// Our half of a stream, from its head on.
 pub(super) struct Outgoing<'s> {
-    worker: &'s WorkerState,
+    sending: Sending<'s>,
     client: StreamSide<'s>,
-    deadline: &'s Deadline,
-    write_timeout: Duration,
     priority: Priority,
     /// Unless only its end will tell.
     left_bytes: Option<u64>,
-    /// The least rate of the connection, as long as this body keeps a server busy.
-    pace: Option<Pace>,
-    /// The rate that it is held to, if there is one.
-    throttle: Option<Box<Throttle>>,
-    /// The rest of its request, if that goes on beside it.
-    upload: Option<ConcurrentUpload<'s>>,
 }
 
 impl<'s> Outgoing<'s> {
-    pub(super) fn new(
-        worker: &'s WorkerState,
-        stream: &'s Http2Stream,
-        deadline: &'s Deadline,
-        write_timeout: Duration,
-        priority: Priority,
-        upload: Option<ConcurrentUpload<'s>>,
-        rate: Option<SendRate>,
-    ) -> Self {
-        Self {
-            worker,
-            client: StreamSide { stream, place: None },
-            deadline,
-            write_timeout,
-            priority,
-            left_bytes: None,
-            pace: None,
-            throttle: rate.map(|rate| Throttle::new(rate, worker.clock.monotonic())),
-            upload,
-        }
+    pub(super) fn new(sending: Sending<'s>, stream: &'s Http2Stream, priority: Priority) -> Self {
+        let client = StreamSide { stream, place: None };
+        Self { sending, client, priority, left_bytes: None }
     }
 
     /// Ends the stream before its end, once the kernel has what was sent of it.
     pub(super) async fn cut(mut self) {
-        (self.client.place, self.pace) = (None, None);
+        (self.client.place, self.sending.pace) = (None, None);
         let drained =
             self.patiently(|client, context| client.stream.poll_drained(context).map_err(closed));
         let _ = drained.await;
@@ -79,7 +51,7 @@ impl<'s> Outgoing<'s> {
         }
         self.client.place = None;
         // What is written keeps no server busy any more.
-        self.pace = None;
+        self.sending.pace = None;
         self.patiently(|client, context| match client.stream.poll_sent(context) {
             Poll::Ready(true) => Poll::Ready(Ok(())),
             Poll::Ready(false) => Poll::Ready(Err(closed(StreamClosed))),
@@ -104,7 +76,7 @@ impl<'s> Outgoing<'s> {
             let left_bytes = usize::try_from(end - offset).unwrap_or(usize::MAX);
             let wanted_bytes = left_bytes.min(PIECE_BYTES);
             let room_bytes = self.room(wanted_bytes).await?;
-            let read = deliver::read_here(self.worker, file, offset, room_bytes as u64);
+            let read = deliver::read_here(self.sending.worker, file, offset, room_bytes as u64);
             match read.map_err(cut_short)? {
                 Some(read) => {
                     self.write(read.bytes())?;
@@ -146,7 +118,8 @@ impl<'s> Outgoing<'s> {
                 memory.map_err(closed)
             })
             .await?;
-        let read = deliver::read_on_thread(self.worker, file, offset, wanted_bytes as u64).await;
+        let read =
+            deliver::read_on_thread(self.sending.worker, file, offset, wanted_bytes as u64).await;
         Ok((read.map_err(cut_short)?, memory))
     }
 
@@ -166,7 +139,7 @@ impl<'s> Outgoing<'s> {
                 stream.poll_room(context, place, priority, wanted_bytes).map_err(closed)
             })
             .await?;
-        if let Some(pace) = &mut self.pace {
+        if let Some(pace) = &mut self.sending.pace {
             pace.took(room_bytes as u64);
         }
         Ok(room_bytes)
@@ -184,11 +157,14 @@ impl<'s> Outgoing<'s> {
                 (self.client.stream.sent_bytes(), self.client.stream.written_bytes_of_all());
             let client = &mut self.client;
             let pace_left = |pace: &Option<Pace>| pace.map_or(Duration::MAX, |pace| pace.left());
-            let (limit, ticks) =
-                (self.write_timeout.min(pace_left(&self.pace)), self.deadline.ticks());
-            let outcome = self.deadline.within(limit, |context| poll(client, context)).await;
-            if let Some(pace) = &mut self.pace {
-                pace.waited(self.deadline.ticks().saturating_sub(ticks));
+            let (limit, ticks) = (
+                self.sending.write_timeout.min(pace_left(&self.sending.pace)),
+                self.sending.deadline.ticks(),
+            );
+            let outcome =
+                self.sending.deadline.within(limit, |context| poll(client, context)).await;
+            if let Some(pace) = &mut self.sending.pace {
+                pace.waited(self.sending.deadline.ticks().saturating_sub(ticks));
                 // What other streams of the connection get counts for this one: it may be their turn.
                 pace.took(self.client.stream.written_bytes_of_all() - written_bytes);
             }
@@ -200,7 +176,9 @@ impl<'s> Outgoing<'s> {
             }
             let others_go_on = self.client.stream.written_bytes_of_all() != written_bytes;
             match () {
-                () if pace_left(&self.pace).is_zero() => return Err(DeliveryError::Stalled),
+                () if pace_left(&self.sending.pace).is_zero() => {
+                    return Err(DeliveryError::Stalled);
+                }
                 () if self.client.stream.sent_bytes() != sent_bytes => waits = 0,
                 // The connection has a deadline for that.
                 () if self.client.stream.io().is_blocked() => {}

@@ -11,7 +11,7 @@ use super::Shared;
 use super::body::Outgoing;
 use crate::connection::http1::RequestStart;
 use crate::deadlines::LazyDeadline;
-use crate::deliver::{Delivered, DeliveryError, Demand, PathPreference};
+use crate::deliver::{Delivered, DeliveryError, Demand, PathPreference, Sending};
 use crate::http2::{HeadError, Http2Stream, request_head};
 use crate::request::{ConcurrentUpload, Head, Request, StreamSource};
 use crate::respond::{self, respond};
@@ -171,8 +171,8 @@ impl Shared {
     ) -> bool {
         let write_timeout = self.connection.borrow().snapshot.config.limits.write_timeout;
         let (deadline, rate) = (self.take_deadline(), response.rate.as_deref().copied());
-        let mut outgoing =
-            Outgoing::new(worker, stream, &deadline, write_timeout, priority, upload, rate);
+        let sending = Sending::new(worker, &deadline, write_timeout, rate, upload);
+        let mut outgoing = Outgoing::new(sending, stream, priority);
         let sent = outgoing.send(&mut response.body).await;
         let is_complete = sent.is_ok();
         if let Err(error) = sent {

@@ -1,5 +1,7 @@
 //! Request bodies: for a handler that wants them, and for files, which do not.
 
+use std::convert::identity;
+
 use super::*;
 use crate::request::tests::Echo;
 
@@ -61,33 +63,27 @@ async fn a_client_that_waits_is_told_to_go_on_by_who_wants_its_body() {
 
 #[tokio::test]
 async fn files_never_ask_a_client_to_go_on() {
-    on_stage(
-        |router| router,
-        async |stage| {
-            let mut client = stage.connect().await;
-            client.send(EXPECTING).await;
-            let (head, _) = client.response().await;
-            assert!(head.starts_with("HTTP/1.1 405 "), "{head}");
-            assert!(head.contains("connection: close"), "{head}");
-            assert!(client.is_closed().await);
-        },
-    )
+    on_stage(identity, async |stage| {
+        let mut client = stage.connect().await;
+        client.send(EXPECTING).await;
+        let (head, _) = client.response().await;
+        assert!(head.starts_with("HTTP/1.1 405 "), "{head}");
+        assert!(head.contains("connection: close"), "{head}");
+        assert!(client.is_closed().await);
+    })
     .await;
 }
 
 #[tokio::test]
 async fn a_body_that_files_do_not_want_is_read_past() {
-    on_stage(
-        |router| router,
-        async |stage| {
-            let mut client = stage.connect().await;
-            client.send(&with_length("hello")[..58]).await;
-            assert!(client.response().await.0.starts_with("HTTP/1.1 405 "));
-            client.send(&with_length("hello")[58..]).await;
-            client.send(GET).await;
-            assert_eq!(client.response().await.1, b"file");
-        },
-    )
+    on_stage(identity, async |stage| {
+        let mut client = stage.connect().await;
+        client.send(&with_length("hello")[..58]).await;
+        assert!(client.response().await.0.starts_with("HTTP/1.1 405 "));
+        client.send(&with_length("hello")[58..]).await;
+        client.send(GET).await;
+        assert_eq!(client.response().await.1, b"file");
+    })
     .await;
 }
 
@@ -164,15 +160,12 @@ async fn a_server_that_stops_takes_the_rest_of_a_body_that_is_wanted() {
 
 #[tokio::test]
 async fn a_server_that_stops_does_not_wait_for_a_body_that_nobody_wants() {
-    on_stage(
-        |router| router,
-        async |stage| {
-            let mut client = stage.connect().await;
-            client.send(&with_length("hello")[..58]).await;
-            assert!(client.response().await.0.starts_with("HTTP/1.1 405 "));
-            stage.worker.deadlines.drain();
-            assert!(client.is_closed().await);
-        },
-    )
+    on_stage(identity, async |stage| {
+        let mut client = stage.connect().await;
+        client.send(&with_length("hello")[..58]).await;
+        assert!(client.response().await.0.starts_with("HTTP/1.1 405 "));
+        stage.worker.deadlines.drain();
+        assert!(client.is_closed().await);
+    })
     .await;
 }

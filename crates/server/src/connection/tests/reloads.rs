@@ -25,47 +25,41 @@ impl Stage {
 
 #[tokio::test]
 async fn a_connection_lives_through_reloads_that_change_only_sites() {
-    on_stage(
-        |router| router,
-        async |stage| {
-            let mut client = stage.connect().await;
-            for reload in 0..60 {
-                let field = ("x-reload".to_owned(), vec![reload.to_string().as_str().into()]);
-                stage.reload(|config| config.sites[0].headers = vec![field]);
-                client.send(GET).await;
-                let (head, body) = client.response().await;
-                assert!(head.contains(&format!("\r\nx-reload: {reload}\r\n")), "{head}");
-                assert!(!head.contains("connection: close"), "{head}");
-                assert_eq!(body, b"file");
-            }
-        },
-    )
+    on_stage(identity, async |stage| {
+        let mut client = stage.connect().await;
+        for reload in 0..60 {
+            let field = ("x-reload".to_owned(), vec![reload.to_string().as_str().into()]);
+            stage.reload(|config| config.sites[0].headers = vec![field]);
+            client.send(GET).await;
+            let (head, body) = client.response().await;
+            assert!(head.contains(&format!("\r\nx-reload: {reload}\r\n")), "{head}");
+            assert!(!head.contains("connection: close"), "{head}");
+            assert_eq!(body, b"file");
+        }
+    })
     .await;
 }
 
 #[tokio::test]
 async fn the_name_of_a_connection_is_held_to_the_new_sites() {
-    on_stage(
-        |router| router,
-        async |stage| {
-            let mut client = stage.connect().await;
-            let other = GET.replace("localhost", "other.example");
-            client.send(&other).await;
-            assert!(client.response().await.0.starts_with("HTTP/1.1 200 "), "the default site");
-            stage.reload(|config| {
-                let root = config.sites[0].routes[0].root.clone();
-                config.sites.push(Site {
-                    names: vec![Located::not_written("other.example".to_owned())],
-                    routes: vec![Route { root, ..Route::default() }],
-                    ..Site::default()
-                });
+    on_stage(identity, async |stage| {
+        let mut client = stage.connect().await;
+        let other = GET.replace("localhost", "other.example");
+        client.send(&other).await;
+        assert!(client.response().await.0.starts_with("HTTP/1.1 200 "), "the default site");
+        stage.reload(|config| {
+            let root = config.sites[0].routes[0].root.clone();
+            config.sites.push(Site {
+                names: vec![Located::not_written("other.example".to_owned())],
+                routes: vec![Route { root, ..Route::default() }],
+                ..Site::default()
             });
-            client.send(&other).await;
-            assert!(client.response().await.0.starts_with("HTTP/1.1 421 "));
-            client.send(GET).await;
-            assert_eq!(client.response().await.1, b"file");
-        },
-    )
+        });
+        client.send(&other).await;
+        assert!(client.response().await.0.starts_with("HTTP/1.1 421 "));
+        client.send(GET).await;
+        assert_eq!(client.response().await.1, b"file");
+    })
     .await;
 }
 
@@ -77,23 +71,20 @@ async fn a_connection_whose_own_settings_changed_ends_with_its_next_response() {
         |config| config.listeners[0].backlog += 1,
         |config| config.listeners.clear(),
     ];
-    on_stage(
-        |router| router,
-        async |stage| {
-            for change in changes {
-                stage.reload(|_| {});
-                let mut client = stage.connect().await;
-                client.send(GET).await;
-                assert!(!client.response().await.0.contains("connection: close"));
-                stage.reload(change);
-                client.send(GET).await;
-                let (head, body) = client.response().await;
-                assert!(head.contains("connection: close"), "{head}");
-                assert_eq!(body, b"file");
-                assert!(client.is_closed().await);
-            }
-        },
-    )
+    on_stage(identity, async |stage| {
+        for change in changes {
+            stage.reload(|_| {});
+            let mut client = stage.connect().await;
+            client.send(GET).await;
+            assert!(!client.response().await.0.contains("connection: close"));
+            stage.reload(change);
+            client.send(GET).await;
+            let (head, body) = client.response().await;
+            assert!(head.contains("connection: close"), "{head}");
+            assert_eq!(body, b"file");
+            assert!(client.is_closed().await);
+        }
+    })
     .await;
 }
 

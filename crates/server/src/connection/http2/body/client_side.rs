@@ -13,17 +13,15 @@ use kettle_tls::stream::StreamError;
 use tokio::time::{sleep, timeout};
 
 use super::{Outgoing, closed};
-use crate::clock::Clock as _;
 use crate::deadlines::Pace;
 use crate::deliver::{
-    ClientSide, DeliveryError, FileBytes, PAUSE_SPARE, Piece, Sent, Throttle, cut_short,
+    ClientSide, DeliveryError, FileBytes, PAUSE_SPARE, Piece, Sending, Sent, cut_short,
     poll_meanwhile, read_here,
 };
 use crate::http2::{Http2Stream, QueuePlace, StreamClosed};
 use crate::open_file::OpenFile;
 use crate::request::{BodyError, ConcurrentUpload, PieceSource};
 use crate::upstream::{UpstreamBody, UpstreamError};
-use crate::worker_state::WorkerState;
 
 /// The stream, and where it stands among the others.
 pub(in crate::connection::http2) struct StreamSide<'s> {
@@ -38,16 +36,16 @@ impl<'s> ClientSide<'s> for Outgoing<'s> {
     const LOOKS_AHEAD: bool = false;
     const IS_DIRECT: bool = false;
 
-    fn worker(&self) -> &'s WorkerState {
-        self.worker
+    fn sending(&self) -> &Sending<'s> {
+        &self.sending
+    }
+
+    fn sending_mut(&mut self) -> &mut Sending<'s> {
+        &mut self.sending
     }
 
     fn source(&mut self) -> &mut StreamSide<'s> {
         &mut self.client
-    }
-
-    fn take_upload(&mut self) -> Option<ConcurrentUpload<'s>> {
-        self.upload.take()
     }
 
     fn disconnected(&mut self) -> impl Future<Output = StreamError> {
@@ -68,36 +66,21 @@ impl<'s> ClientSide<'s> for Outgoing<'s> {
         next.unwrap_or_else(|_| Err(cut_short(UpstreamError::TimedOut)))
     }
 
-    fn pace(&mut self) -> &mut Option<Pace> {
-        &mut self.pace
-    }
-
-    fn throttle(&mut self) -> &mut Option<Box<Throttle>> {
-        &mut self.throttle
-    }
-
-    fn now(&self) -> Duration {
-        self.worker.clock.monotonic()
-    }
-
     /// Meanwhile it is the others' turn.
     async fn pause(&mut self, time: Duration, _is_watched: bool) -> Sent {
         let (client, mut over) = (&mut self.client, pin!(sleep(time)));
-        let paused =
-            self.deadline.within(time + PAUSE_SPARE, |context| match client.poll_left(context) {
+        let paused = self.sending.deadline.within(time + PAUSE_SPARE, |context| {
+            match client.poll_left(context) {
                 Poll::Ready(error) => Poll::Ready(Err(error.into())),
                 Poll::Pending => over.as_mut().poll(context).map(Ok),
-            });
+            }
+        });
         paused.await?
-    }
-
-    fn ticks(&self) -> u32 {
-        self.deadline.ticks()
     }
 
     /// Its windows need not be open.
     fn could_send(&self, since: u32) -> bool {
-        let shut = self.client.stream.shut_ticks(self.deadline.ticks());
+        let shut = self.client.stream.shut_ticks(self.sending.deadline.ticks());
         shut.is_none_or(|shut| shut < since)
     }
 
@@ -118,7 +101,7 @@ impl<'s> ClientSide<'s> for Outgoing<'s> {
     }
 
     async fn begin_upstream(&mut self, _body: &UpstreamBody) -> Sent {
-        self.pace = Some(Pace::new(self.write_timeout));
+        self.sending.pace = Some(Pace::new(self.sending.write_timeout));
         Ok(())
     }
 
@@ -127,7 +110,7 @@ impl<'s> ClientSide<'s> for Outgoing<'s> {
         file: &Arc<OpenFile>,
         span: ByteRange,
     ) -> Result<FileBytes, DeliveryError> {
-        let read = read_here(self.worker, file, span.start, span.bytes);
+        let read = read_here(self.sending.worker, file, span.start, span.bytes);
         match read.map_err(cut_short)? {
             Some(read) => Ok(read),
             None => {
@@ -191,12 +174,12 @@ impl<'s> ClientSide<'s> for Outgoing<'s> {
                 }
             });
             let room_bytes = room.await?;
-            if let Some(pace) = &mut self.pace {
+            if let Some(pace) = &mut self.sending.pace {
                 pace.took(room_bytes as u64 + upload.moved_bytes - moved_bytes);
             }
             self.write(&piece.split_to(room_bytes))?;
         }
-        self.pace = self.pace.filter(|_| !body.is_over());
+        self.sending.pace = self.sending.pace.filter(|_| !body.is_over());
         Ok(())
     }
 }
