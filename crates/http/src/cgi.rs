@@ -68,8 +68,7 @@ pub fn parse_head(buffer: &[u8]) -> Result<Option<CgiHead>, ResponseError> {
     write_status_line(&mut head, status);
     for line in lines() {
         let name = name_of(line);
-        let is_left_out =
-            is_named(line, b"status") || field::is_hop_by_hop(name, std::iter::empty());
+        let is_left_out = is_named(line, b"status") || field::is_known_hop_by_hop(name);
         if !is_left_out {
             head.extend_from_slice(line);
             head.extend_from_slice(b"\r\n");

@@ -31,8 +31,13 @@ pub(crate) fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Whether a list of tokens that goes over these values has this member, in any case.
-pub fn has_member<'v>(values: impl Iterator<Item = &'v [u8]>, member: &[u8]) -> bool {
-    values.flat_map(members).any(|it| it.eq_ignore_ascii_case(member))
+pub fn has_member<'v>(mut values: impl Iterator<Item = &'v [u8]>, member: &[u8]) -> bool {
+    let is_it = |it: &[u8]| it.eq_ignore_ascii_case(member);
+    // Most values have one member.
+    values.any(|value| match memchr::memchr(b',', value) {
+        None => is_it(trim(value)),
+        Some(_) => members(value).any(is_it),
+    })
 }
 
 /// A decimal number of digits only. One that does not fit becomes [`u64::MAX`].
@@ -50,22 +55,37 @@ pub(crate) fn saturating_decimal(digits: &[u8]) -> Option<u64> {
     Some(number)
 }
 
-/// Whether a field is for the next hop only: by RFC 9110 §7.6.1 and what came before it, or because a value of `Connection` in
-/// the same message names it.
-#[must_use]
-pub fn is_hop_by_hop<'v>(name: &[u8], connection: impl Iterator<Item = &'v [u8]>) -> bool {
-    let is_known = |name: &[u8]| {
-        name_bit(name) & HOP_BY_HOP_BITS != 0
-            && HOP_BY_HOP.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
-    };
-    // Most values are one of the known names, and then name no other.
-    let mut others = connection.filter(|value| !is_known(value));
-    is_known(name) || others.any(|value| has_member(std::iter::once(value), name))
+/// The names of fields that are for the next hop only in a message: by RFC 9110 §7.6.1 and what came before it, or because a value of
+/// its `Connection` names them.
+pub struct HopByHop<'v> {
+    /// Values that name others than the known ones. Most messages have none, since most values are one of the known names.
+    others: Vec<&'v [u8]>,
 }
 
-/// How many members values of `Connection` have: for each field that is passed on all of them are looked at.
+impl<'v> HopByHop<'v> {
+    /// Those of a message with these values of `Connection`.
+    pub fn of(connection: impl Iterator<Item = &'v [u8]>) -> Self {
+        Self { others: connection.filter(|value| !is_known_hop_by_hop(value)).collect() }
+    }
+
+    /// True if this name is one of them.
+    #[must_use]
+    pub fn has(&self, name: &[u8]) -> bool {
+        is_known_hop_by_hop(name) || has_member(self.others.iter().copied(), name)
+    }
+}
+
+/// True if a field of this name is for the next hop only in each message.
+#[must_use]
+pub fn is_known_hop_by_hop(name: &[u8]) -> bool {
+    name_bit(name) & HOP_BY_HOP_BITS != 0
+        && HOP_BY_HOP.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+}
+
+/// How many members values of `Connection` have: for each field that is passed on those are looked at that are not known.
 pub(crate) fn connection_options<'v>(connection: impl Iterator<Item = &'v [u8]>) -> usize {
-    connection.flat_map(members).count()
+    let options = |value| if is_known_hop_by_hop(value) { 1 } else { members(value).count() };
+    connection.map(options).sum()
 }
 
 /// Whether no client's field of this name may reach a server, because only a proxy can know what it says, or because programs

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::RequestError;
-use crate::field;
+use crate::field::{self, HopByHop};
 use crate::fields::{Extent, Fields};
 use crate::host::Authority;
 use crate::method::{HttpVersion, Method};
@@ -280,13 +280,13 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
         self.version != HttpVersion::Http10 && self.has_member("expect", "100-continue")
     }
 
-    /// Whether a field of this name is for the next hop only: by RFC 9110 §7.6.1, or because `Connection` names it.
+    /// The names of its fields that are for the next hop only: by RFC 9110 §7.6.1, or because `Connection` names them.
     #[must_use]
-    pub fn is_hop_by_hop(&self, name: &[u8]) -> bool {
-        field::is_hop_by_hop(name, self.header_values("connection"))
+    pub fn hop_by_hop(&self) -> HopByHop<'_> {
+        HopByHop::of(self.header_values("connection"))
     }
 
-    /// How many members `Connection` has; what [`is_hop_by_hop`](Self::is_hop_by_hop) costs grows with them.
+    /// How many members `Connection` has; what [`hop_by_hop`](Self::hop_by_hop) costs grows with them.
     #[must_use]
     pub fn connection_options(&self) -> usize {
         field::connection_options(self.header_values("connection"))

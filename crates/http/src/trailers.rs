@@ -65,7 +65,7 @@ impl TrailerFilter {
         only_in_head
             || self.is_request && field::is_of_proxies(name.as_bytes())
             || field::is_accel(name.as_bytes())
-            || field::is_hop_by_hop(name.as_bytes(), std::iter::empty())
+            || field::is_known_hop_by_hop(name.as_bytes())
             || self.dropped.iter().any(is_dropped)
     }
 }

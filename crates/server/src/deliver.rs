@@ -26,6 +26,7 @@ use kettle_kernel::bug::Bug;
 use kettle_tls::stream::{Stream, StreamError};
 
 use crate::deadlines::Interrupt;
+use crate::large_future::boxed;
 use crate::response::Body;
 use crate::tx_path::{Reason, TxPath};
 use send::send_whole;
@@ -178,7 +179,7 @@ impl<'d> Delivery<'d> {
         let sent = match body {
             // Boxed: most bodies are there, and idle connections are many.
             Body::Growing(_) | Body::Upstream(_) | Body::Encoded(_) => {
-                Box::pin(send(self, body)).await
+                boxed(|| send(self, body)).await
             }
             body => send_whole(self, body).await,
         };

@@ -22,6 +22,6 @@ impl HeadBuffers {
     }
 }
 
-/// Buffers that a worker keeps, and how large one may have grown.
-const KEPT_MAX: usize = 64;
-const BYTES_KEPT_MAX: usize = 16 * 1_024;
+/// Buffers that a worker keeps, and how large one may have grown: to a record, and the head in front of its last frame.
+const KEPT_MAX: usize = 32;
+const BYTES_KEPT_MAX: usize = 32 * 1_024;

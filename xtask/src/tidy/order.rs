@@ -68,6 +68,7 @@ const SERVER_ORDER: &[&[&str]] = &[
         "deadlines",
         "encoder",
         "head_buffers",
+        "large_future",
         "open_file",
         "pipes",
         "rate_limit",

@@ -7,7 +7,7 @@ use std::fmt;
 use super::framing::{self, BodyFraming};
 use super::parse::{HeadProgress, checked_fields, field_error};
 use crate::error::RequestError;
-use crate::field;
+use crate::field::{self, HopByHop};
 use crate::fields::Fields;
 use crate::message::{HEAD_BYTES_MAX, HEADERS_MAX};
 use crate::method::HttpVersion;
@@ -267,10 +267,10 @@ impl<B: AsRef<[u8]>> ResponseHead<B> {
         field::has_member(self.header_values(name), member.as_bytes())
     }
 
-    /// Whether a field of this name is for the next hop only: by RFC 9110 §7.6.1, or because `Connection` names it.
+    /// The names of its fields that are for the next hop only: by RFC 9110 §7.6.1, or because `Connection` names them.
     #[must_use]
-    pub fn is_hop_by_hop(&self, name: &[u8]) -> bool {
-        field::is_hop_by_hop(name, self.header_values("connection"))
+    pub fn hop_by_hop(&self) -> HopByHop<'_> {
+        HopByHop::of(self.header_values("connection"))
     }
 
     /// True if something else is to be sent in its place, which it names.
@@ -279,7 +279,7 @@ impl<B: AsRef<[u8]>> ResponseHead<B> {
         HANDING_OVER.iter().any(|name| self.header_values(name).next().is_some())
     }
 
-    /// How many members `Connection` has; what [`is_hop_by_hop`](Self::is_hop_by_hop) costs grows with them.
+    /// How many members `Connection` has; what [`hop_by_hop`](Self::hop_by_hop) costs grows with them.
     #[must_use]
     pub fn connection_options(&self) -> usize {
         field::connection_options(self.header_values("connection"))

@@ -47,14 +47,27 @@ pub fn write_field_with(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut V
     }
 }
 
-// Folds instead of `all`: without an early exit the compiler looks at many bytes at once.
+// A fold instead of `all`: it needs no jump for each byte.
 fn is_name(name: &[u8]) -> bool {
     name.iter().fold(!name.is_empty(), |good, byte| good & is_token_byte(*byte))
 }
 
+/// Looks at eight bytes at once. A tab, which is seldom there, is looked at as control characters are.
 fn is_value(value: &[u8]) -> bool {
-    value.iter().fold(true, |good, byte| good & is_value_byte(*byte))
+    let (words, rest) = value.as_chunks::<8>();
+    let mut last = [b' '; 8];
+    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+    let words = words.iter().chain([&last]).map(|word| u64::from_le_bytes(*word));
+    let has_control = words.fold(0, |marks, word| {
+        let is_del = word ^ 0x7f * EACH_BYTE;
+        marks
+            | (word.wrapping_sub(0x20 * EACH_BYTE) & !word)
+            | (is_del.wrapping_sub(EACH_BYTE) & !is_del)
+    });
+    has_control & 0x80 * EACH_BYTE == 0 || value.iter().all(|byte| is_value_byte(*byte))
 }
+
+const EACH_BYTE: u64 = u64::MAX / 0xff;
 
 /// Appends a field line whose value is a number.
 pub fn write_field_u64(out: &mut Vec<u8>, name: &str, value: u64) {

@@ -95,7 +95,7 @@ fn what_connection_names_is_for_one_hop() {
     let request = get("Connection: close, X-Own\r\nConnection: TE\r\nX-Own: a\r\n");
     let head = head(&request);
     assert_eq!(head.connection_options(), 3);
-    let hops = ["host", "connection", "x-own"].map(|name| head.is_hop_by_hop(name.as_bytes()));
+    let hops = ["host", "connection", "x-own"].map(|name| head.hop_by_hop().has(name.as_bytes()));
     assert_eq!(hops, [false, true, true]);
 }
 

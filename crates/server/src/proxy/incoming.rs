@@ -29,7 +29,7 @@ impl ProxyRoute {
     pub(crate) fn incoming(&self, response: UpstreamResponse, asker: Asker<'_>) -> Response {
         let UpstreamResponse { head, body } = response;
         let fields = self.fields(&head, asker);
-        Response::new(head.status(), fields, Body::Upstream(Box::new(body)))
+        Response::new(head.status(), fields, Body::Upstream(body))
     }
 
     /// The operator's fields, and those of the server's that are neither the operator's nor ours.
@@ -76,6 +76,7 @@ impl ProxyRoute {
         mut pass: impl FnMut(&[u8], &[u8]),
     ) {
         let mut usual = [0; NAME_BYTES_USUAL];
+        let hop_by_hop = head.hop_by_hop();
         for (sent, value) in head.headers() {
             let mut long;
             let name = match usual.get_mut(..sent.len()) {
@@ -94,7 +95,7 @@ impl ProxyRoute {
                 || is_accel(name)
                 || (name == b"date" && !is_date(head, value))
                 || self.has_own(name, head.status());
-            if is_own || head.is_hop_by_hop(name) {
+            if is_own || hop_by_hop.has(name) {
                 continue;
             }
             let turned = match name {

@@ -48,17 +48,17 @@ impl ProxyRoute {
         let (method, host) = (head.method().as_str(), words.host(self.host.as_ref())?);
         let mut outgoing =
             OutgoingRequest::new(method, &reference, &host, client.host(), self.timeout)?;
+        let hop_by_hop = head.hop_by_hop();
         for (name, value) in head.headers() {
             let is_kept = is_ours(name) || client.is_named_by(name);
-            if !is_kept && !head.is_hop_by_hop(name) && !self.is_own(name) {
+            if !is_kept && !hop_by_hop.has(name) && !self.is_own(name) {
                 outgoing.field(name, value);
             }
         }
         self.add_own(&mut outgoing, &words);
         self.vouched(request).for_each(|(name, value)| outgoing.field(name, value));
         self.add_forwarded(&mut outgoing, client, asked.as_deref());
-        let is_named =
-            head.header(REQUEST_ID).is_some() && !head.is_hop_by_hop(REQUEST_ID.as_bytes());
+        let is_named = head.header(REQUEST_ID).is_some() && !hop_by_hop.has(REQUEST_ID.as_bytes());
         if !is_named && !self.is_own(REQUEST_ID.as_bytes()) {
             // Writing to memory cannot fail.
             outgoing.field_with(REQUEST_ID, |value| _ = write!(value, "{}", client.request_id));

@@ -158,14 +158,14 @@ impl ProxyRoute {
             told.say("AUTH_TYPE", "Basic");
         }
         told.say("CONTENT_TYPE", header(head, "content-type"));
+        let hop_by_hop = head.hop_by_hop();
         for (name, value) in first_lines(head) {
             let is_kept = is_ours(name) || client.is_named_by(name);
-            if !is_kept && !head.is_hop_by_hop(name) && !self.is_own(name) {
+            if !is_kept && !hop_by_hop.has(name) && !self.is_own(name) {
                 told.say_field(name, &value);
             }
         }
-        let is_named =
-            head.header(REQUEST_ID).is_some() && !head.is_hop_by_hop(REQUEST_ID.as_bytes());
+        let is_named = head.header(REQUEST_ID).is_some() && !hop_by_hop.has(REQUEST_ID.as_bytes());
         if !is_named && !self.is_own(REQUEST_ID.as_bytes()) {
             told.say_field(REQUEST_ID.as_bytes(), client.request_id.to_string().as_bytes());
         }

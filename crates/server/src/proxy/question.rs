@@ -31,11 +31,12 @@ impl ProxyRoute {
         let (client_host, timeout) = (client.host(), self.timeout);
         let mut outgoing = OutgoingRequest::new("GET", asked_for, &host, client_host, timeout)?;
         let has_all = names.iter().any(|name| name == "*");
+        let hop_by_hop = head.hop_by_hop();
         for (name, value) in head.headers() {
             let is_named = || names.iter().any(|it| it.as_bytes().eq_ignore_ascii_case(name));
             let is_wanted = if has_all { !is_of_the_answer(name) } else { is_named() };
             let is_kept = is_ours(name) || client.is_named_by(name) || self.is_own(name);
-            if is_wanted && !is_kept && !head.is_hop_by_hop(name) {
+            if is_wanted && !is_kept && !hop_by_hop.has(name) {
                 outgoing.field(name, value);
             }
         }

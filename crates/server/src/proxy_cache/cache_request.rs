@@ -109,7 +109,7 @@ impl CacheRequest {
             "host" => false,
             name => {
                 let name = name.as_bytes();
-                !field::is_of_proxies(name) && !field::is_hop_by_hop(name, std::iter::empty())
+                !field::is_of_proxies(name) && !field::is_known_hop_by_hop(name)
             }
         })
     }

@@ -361,7 +361,7 @@ impl Fetching {
     }
 
     /// Writes what comes. Whatever goes wrong, the writer is dropped, and its readers learn of it.
-    async fn write(&self, mut writer: ObjectWriter, mut body: UpstreamBody) {
+    async fn write(&self, mut writer: ObjectWriter, mut body: Box<UpstreamBody>) {
         let (mut unread, disks) = (AbandonedFetch::default(), Disks::new(WRITE_TIME_MAX));
         let (status, mut failed) = (writer.head().status, None);
         loop {

@@ -27,11 +27,11 @@ use buffered::Buffering;
 /// A server's response: its head as it came, fields for the next hop only among them, and its body.
 #[derive(Debug)]
 pub struct UpstreamResponse {
-    /// Status and fields. What [`ResponseHead::is_hop_by_hop`] says is not to be passed on, nor are `content-length` and
+    /// Status and fields. What [`ResponseHead::hop_by_hop`] has is not to be passed on, nor are `content-length` and
     /// `transfer-encoding`: the body says what they mean.
     pub head: ResponseHead<Bytes>,
-    /// The body.
-    pub body: UpstreamBody,
+    /// The body. Boxed: it goes through many hands.
+    pub body: Box<UpstreamBody>,
 }
 
 /// The body of a server's response. Dropped before its end, it closes the connection.
@@ -79,7 +79,7 @@ impl InFlight {
         may_keep: bool,
     ) -> Result<UpstreamResponse, UpstreamError> {
         let framing = response_framing(&head, is_head)?;
-        let body = UpstreamBody::new(self, &head, framing, is_head, may_keep);
+        let body = Box::new(UpstreamBody::new(self, &head, framing, is_head, may_keep));
         Ok(UpstreamResponse { head, body })
     }
 }

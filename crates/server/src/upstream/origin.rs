@@ -42,6 +42,8 @@ impl Origin {
         received: &mut BytesMut,
     ) -> Result<Option<ResponseHead<Bytes>>, ResponseError> {
         match self {
+            // Nobody has to look for a head before anything came.
+            Self::Http1(_) if received.is_empty() => Ok(None),
             Self::Http1(progress) => match progress.parse(received)? {
                 ParseResponse::Complete { head, bytes } => {
                     let head = head.moved_to(());

@@ -25,6 +25,20 @@ fn a_length_of_content_is_a_line_of_its_own() {
 }
 
 #[test]
+fn a_byte_of_a_value_is_good_or_bad_wherever_it_stands() {
+    for byte in 0..=u8::MAX {
+        for (length, at) in (1..=17).flat_map(|length| (0..length).map(move |at| (length, at))) {
+            for other in [b' ', b'~', b'\t', 0x80, 0xff] {
+                let mut value = vec![other; length];
+                value[at] = byte;
+                assert_eq!(is_value(&value), is_value_byte(byte), "{value:?}");
+            }
+        }
+    }
+    assert!(is_value(b""));
+}
+
+#[test]
 fn a_head_is_appended_to_what_is_there() {
     let mut out = b"before".to_vec();
     write_status_line(&mut out, 404);

@@ -27,12 +27,15 @@ impl InlineStream {
         progress: Rc<StreamProgress>,
         tasks: &mut JoinSet<()>,
     ) {
-        if self.is_empty() && tasks.is_empty() {
-            self.alone = Some((Box::pin(serve()), progress));
+        let is_alone = self.is_empty() && tasks.is_empty();
+        // A task copies what it runs when it begins and when it ends.
+        let serve: ServedStream = Box::pin(serve());
+        if is_alone {
+            self.alone = Some((serve, progress));
             return;
         }
         self.give_task(tasks);
-        tasks.spawn_local(serve());
+        tasks.spawn_local(serve);
     }
 
     /// Gives the stream that was alone a task: it is no more, or nobody looks at it any more.
