@@ -155,7 +155,7 @@ pub(super) fn check(
 
 fn takes_nothing(name: &str) -> bool {
     let words = ["internal", "stub_status", "ip_hash", "least_conn", "random", "break"];
-    let more = ["empty_gif", "mp4", "flv", "hls", "proxy_pass"];
+    let more = ["empty_gif", "mp4", "flv", "hls", "proxy_pass", "accept_terms_of_service"];
     words.contains(&name) || more.contains(&name)
 }
 

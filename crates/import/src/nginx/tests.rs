@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::files_in_memory::{Files, shown};
 
+mod acme;
 mod backends;
 mod carried;
 mod closed;

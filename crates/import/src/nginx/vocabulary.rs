@@ -1,8 +1,10 @@
 //! The words of nginx.conf: where each may stand, and what becomes of it.
 
+mod modules;
 mod terms;
 
-use terms::{HARMLESS, PREFIXES, TERMS};
+use modules::{HARMLESS, PREFIXES};
+use terms::TERMS;
 
 /// A directive.
 #[derive(Debug)]
@@ -41,6 +43,8 @@ pub(super) enum Context {
     Stream,
     StreamServer,
     StreamUpstream,
+    /// `acme_issuer` of nginx-acme.
+    Issuer,
     /// Entries whose names are free.
     Table,
 }
@@ -59,6 +63,7 @@ impl Context {
             Self::Stream => 't',
             Self::StreamServer => 'd',
             Self::StreamUpstream => 'v',
+            Self::Issuer => 'a',
             Self::Table => '-',
         }
     }
@@ -74,6 +79,7 @@ impl Context {
             Self::LimitExcept => "limit_except",
             Self::Upstream | Self::StreamUpstream => "upstream",
             Self::Stream => "stream",
+            Self::Issuer => "acme_issuer",
             Self::Table => "a table",
         }
     }
@@ -85,6 +91,7 @@ impl Context {
             (Self::Main, "http") => Self::Http,
             (Self::Main, "stream") => Self::Stream,
             (Self::Http, "server") => Self::Server,
+            (Self::Http, "acme_issuer") => Self::Issuer,
             (Self::Http, "upstream") => Self::Upstream,
             (Self::Stream, "server") => Self::StreamServer,
             (Self::Stream, "upstream") => Self::StreamUpstream,
@@ -148,7 +155,7 @@ pub(super) fn is_harmless(name: &str) -> bool {
         })
 }
 
-const PLACES: [Context; 11] = [
+const PLACES: [Context; 12] = [
     Context::Main,
     Context::Events,
     Context::Http,
@@ -160,6 +167,7 @@ const PLACES: [Context; 11] = [
     Context::Stream,
     Context::StreamServer,
     Context::StreamUpstream,
+    Context::Issuer,
 ];
 
 /// Why a directive closes its place of which no more is known than that nginx has it, maybe.

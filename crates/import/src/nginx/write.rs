@@ -1,5 +1,6 @@
 //! From nginx's directives to the text of a kettle.toml that does the same.
 
+mod acme;
 mod answer;
 mod before;
 mod changed;
@@ -151,6 +152,7 @@ impl Writer<'_> {
         share_tls(&mut servers);
         let encrypted = servers.iter().filter(|server| server.ends_tls());
         self.tls(&encrypted.map(|server| &server.scope).collect::<Vec<_>>(), &streams);
+        self.issuers(&https);
         self.servers(&servers);
         self.output.text.append(std::mem::take(&mut self.backends));
         self.streams(&scope, &streams);

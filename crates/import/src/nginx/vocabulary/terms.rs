@@ -2,7 +2,7 @@
 
 use super::{Fate, Term};
 
-const NO_MODULES: &str = "kettle has nothing like it";
+pub(super) const NO_MODULES: &str = "kettle has nothing like it";
 const PROXY: &str = "kettle asks backends by HTTP/1.1 only";
 const AUTHENTICATE: &str =
     "`basic_auth` of a route asks for passwords, `[site.client_auth]` for certificates";
@@ -12,16 +12,20 @@ const BODIES: &str = "`request_buffering` of a route says which bodies are store
                       others `body_discard` below [limits] is thrown away";
 const NO_STAPLING: &str =
     "no OCSP response is fetched: write `ocsp` beside the certificate for one in a file";
-const COMPRESSED: &str = "levels and buffers are kettle's own";
-const AS_IT_IS: &str = "files are sent as they are";
+pub(super) const COMPRESSED: &str = "levels and buffers are kettle's own";
+pub(super) const AS_IT_IS: &str = "files are sent as they are";
 const LIMITED: &str = "who asks more than `rate_limit` of a route allows gets 429";
 const READ_ONLY: &str = "files are only read";
 const SIGNED: &str = "`signed_urls` of a route has URLs signed by HMAC-SHA256 with an end; whoever makes them signs anew";
 const RATE: &str = "kettle does not slow responses down";
 const LOGGED: &str = "`kettle` logs what it answers by [log]";
-const CACHED: &str = "`cache` of a route with a backend keeps responses in a [[cache]]";
-const ALL_TAKE: &str = "HTTP/1.1 and HTTP/2 are spoken, and every client takes one of them";
-const FRAMES: &str = "HTTP/2 has bounds of its own, beside those of [limits]";
+pub(super) const CACHED: &str = "`cache` of a route with a backend keeps responses in a [[cache]]";
+pub(super) const ALL_TAKE: &str =
+    "HTTP/1.1 and HTTP/2 are spoken, and every client takes one of them";
+pub(super) const FRAMES: &str = "HTTP/2 has bounds of its own, beside those of [limits]";
+
+const NEW_STATE: &str =
+    "what kettle fetches lies below `state_directory` of [server]: its first start orders anew";
 
 const fn of(name: &'static str, places: &'static str, fate: Fate) -> Term {
     Term { name, places, fate }
@@ -143,7 +147,7 @@ pub(super) static TERMS: &[Term] = &[
     dropped("ssl_stapling_responder", "hstd", NO_STAPLING),
     dropped(
         "ssl_trusted_certificate",
-        "hstd",
+        "hstda",
         "it serves to fetch OCSP responses, which kettle does not",
     ),
     not_here("ssl_dhparam", "hstd"),
@@ -172,6 +176,20 @@ pub(super) static TERMS: &[Term] = &[
     ),
     dropped("ssl_certificate_cache", "hstd", "certificates are kept in memory"),
     dropped("ssl_certificate_compression", "hstd", "chains are sent as they are"),
+    // nginx-acme.
+    carried("acme_issuer", "h"),
+    carried("acme_certificate", "s"),
+    dropped("acme_shared_zone", "h", "certificates lie below `state_directory` of [server]"),
+    carried("uri", "a"),
+    carried("accept_terms_of_service", "a"),
+    carried("challenge", "a"),
+    carried("contact", "a"),
+    carried("external_account_key", "a"),
+    carried("profile", "a"),
+    carried("ssl_verify", "a"),
+    dropped("account_key", "a", "kettle makes an account of its own"),
+    dropped("preferred_chain", "a", "the authority's first chain is taken"),
+    dropped("state_path", "a", NEW_STATE),
     carried("http2", "hs"),
     not_here("http3", "hs"),
     not_here("http2_push_preload", "hsl"),
@@ -401,89 +419,3 @@ pub(super) static TERMS: &[Term] = &[
     dropped("proxy_upload_rate", "td", RATE),
     dropped("proxy_buffer_size", "hsltd", KERNEL_DECIDES),
 ];
-
-/// Of modules that decide nothing about who is served what; the first one that fits is meant.
-pub(super) static PREFIXES: &[(&str, Fate)] = &[
-    ("proxy_cache", Fate::Dropped(CACHED)),
-    ("proxy_no_cache", Fate::Dropped(CACHED)),
-    ("proxy_", Fate::Dropped(NO_MODULES)),
-    ("fastcgi_", Fate::Dropped(NO_MODULES)),
-    ("uwsgi_", Fate::Dropped(NO_MODULES)),
-    ("scgi_", Fate::Dropped(NO_MODULES)),
-    ("grpc_", Fate::Dropped(NO_MODULES)),
-    ("memcached_", Fate::Dropped(NO_MODULES)),
-    ("brotli_", Fate::Dropped(COMPRESSED)),
-    ("zstd_", Fate::Dropped(COMPRESSED)),
-    ("gzip_", Fate::Dropped(COMPRESSED)),
-    ("gunzip", Fate::Dropped(AS_IT_IS)),
-    ("sub_filter", Fate::Dropped(AS_IT_IS)),
-    ("mp4_", Fate::Dropped(AS_IT_IS)),
-    ("ssi_", Fate::Dropped(AS_IT_IS)),
-    ("more_", Fate::Dropped(NO_MODULES)),
-    ("userid", Fate::Dropped("no cookies are set")),
-    ("fancyindex", Fate::Dropped(NO_MODULES)),
-    ("vhost_traffic_", Fate::Dropped(NO_MODULES)),
-    ("http2_", Fate::Dropped(FRAMES)),
-    ("http3_", Fate::Dropped(ALL_TAKE)),
-    ("quic_", Fate::Dropped(ALL_TAKE)),
-    // Whoever writes them knows what they are, and they may decide who is served.
-    ("js_", Fate::Guards(SCRIPT)),
-    ("lua_", Fate::Guards(SCRIPT)),
-];
-
-/// Words of modules that kettle does not know, which decide nothing where they are said for all of `http` or `stream`: they
-/// load, they name places and sizes, they count and trace, or they are rules that another word turns on. A star stands for the
-/// rest of a name.
-pub(super) static HARMLESS: &[&str] = &[
-    "auth_ldap_cache_*",
-    "check_shm_size",
-    "echo_*_buffer_size",
-    "exit_worker_by_lua*",
-    "geoip2",
-    "geoip2_proxy",
-    "geoip2_proxy_recursive",
-    "geoip_org",
-    "geoip_proxy",
-    "geoip_proxy_recursive",
-    "init_by_lua*",
-    "init_worker_by_lua*",
-    "js_context_reuse",
-    "js_engine",
-    "js_fetch_*",
-    "js_import",
-    "js_include",
-    "js_path",
-    "js_preload_object",
-    "js_set",
-    "js_shared_dict_zone",
-    "js_var",
-    "keyval",
-    "keyval_zone",
-    "ldap_server",
-    "lua_*",
-    "modsecurity_rules",
-    "modsecurity_rules_file",
-    "modsecurity_rules_remote",
-    "modsecurity_transaction_id",
-    "modsecurity_use_error_log",
-    "opentelemetry*",
-    "opentracing*",
-    "otel_*",
-    "passenger_log_level",
-    "passenger_max_pool_size",
-    "passenger_nodejs",
-    "passenger_python",
-    "passenger_root",
-    "passenger_ruby",
-    "perl_modules",
-    "perl_require",
-    "perl_set",
-    "push_stream_shared_memory_size",
-    "server_traffic_status*",
-    "shm_size",
-    "status_zone",
-    "stream_server_traffic_status*",
-    "upload_progress",
-    "zookeeper*",
-];
-const SCRIPT: &str = "no script is run, and it may decide who is served";

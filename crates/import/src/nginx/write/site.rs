@@ -126,12 +126,13 @@ impl Writer<'_> {
         if face.is_default && !face.names.is_empty() {
             self.output.text.set("default", "true", origin);
         }
+        let fetched = if face.in_tls { self.fetched(scope, &names) } else { None };
         let has_pair = !is_closed || has_certificate(server);
         let certificates = match face.in_tls && has_pair {
             true => self.pairs(scope, server.origin).unwrap_or_default(),
             false => Vec::new(),
         };
-        if face.in_tls && certificates.is_empty() {
+        if face.in_tls && certificates.is_empty() && fetched.is_none() {
             self.output.text.set("self_signed", "true", origin);
         }
         if !is_closed {
@@ -145,6 +146,9 @@ impl Writer<'_> {
         }
         for (chain, key, ocsp, origin) in &certificates {
             self.output.certificate("[[site.certificate]]", chain, key, ocsp.as_ref(), origin);
+        }
+        if let Some(wanted) = fetched {
+            self.fetch(scope, wanted, &names);
         }
         if face.in_tls && !is_closed {
             self.client_auth("[site.client_auth]", scope);

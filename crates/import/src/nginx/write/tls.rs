@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use kettle_config::{Origin, quoted};
 
 use super::Writer;
+use super::acme;
 use super::route::spoken;
 use crate::nginx::location::Shut;
 use crate::nginx::measure;
@@ -219,7 +220,16 @@ impl Writer<'_> {
 
     /// Chains and keys; a mistake where there is none.
     pub(super) fn pairs(&mut self, scope: &Scope<'_>, origin: &Origin) -> Option<Vec<Pair>> {
-        let (chains, keys) = (scope.all("ssl_certificate"), scope.all("ssl_certificate_key"));
+        let (mut chains, mut keys) =
+            (scope.all("ssl_certificate"), scope.all("ssl_certificate_key"));
+        if acme::shown(scope).is_some() {
+            for files in [&mut chains, &mut keys] {
+                files.retain(|it| !acme::is_fetched(it));
+            }
+            if chains.is_empty() {
+                return Some(Vec::new());
+            }
+        }
         if chains.is_empty() || keys.len() < chains.len() {
             let message = "this server speaks TLS and has no certificate, or one without its key";
             let help = "write ssl_certificate FILE; and ssl_certificate_key FILE;";
@@ -238,6 +248,7 @@ impl Writer<'_> {
             let ocsp = ocsp.clone().filter(|_| index == 0);
             let (chain_path, key_path) =
                 (self.folder.join(chain.word(0)), self.folder.join(key.word(0)));
+            self.tell_of_certbot(&chain_path, chain);
             pairs.push((chain_path, key_path, ocsp, chain.origin.clone()));
         }
         Some(pairs)
