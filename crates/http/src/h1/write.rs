@@ -59,12 +59,12 @@ fn is_value(value: &[u8]) -> bool {
     last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
     let words = words.iter().chain([&last]).map(|word| u64::from_le_bytes(*word));
     let has_control = words.fold(0, |marks, word| {
-        let is_del = word ^ 0x7f * EACH_BYTE;
+        let is_del = word ^ (0x7f * EACH_BYTE);
         marks
             | (word.wrapping_sub(0x20 * EACH_BYTE) & !word)
             | (is_del.wrapping_sub(EACH_BYTE) & !is_del)
     });
-    has_control & 0x80 * EACH_BYTE == 0 || value.iter().all(|byte| is_value_byte(*byte))
+    has_control & (0x80 * EACH_BYTE) == 0 || value.iter().all(|byte| is_value_byte(*byte))
 }
 
 const EACH_BYTE: u64 = u64::MAX / 0xff;

@@ -28,8 +28,8 @@ pub(super) async fn allowed<'u, S: ClientSide<'u>>(
 /// How long it may send none.
 pub(super) fn allowance<'u, S: ClientSide<'u>>(side: &mut S) -> Result<u64, Duration> {
     let Sending { throttle, worker, .. } = side.sending();
-    let allowance = |throttle: &Box<Throttle>| throttle.allowance(worker.clock.monotonic());
-    throttle.as_ref().map_or(Ok(u64::MAX), allowance)
+    let allowance = |throttle: &Throttle| throttle.allowance(worker.clock.monotonic());
+    throttle.as_deref().map_or(Ok(u64::MAX), allowance)
 }
 
 /// Notes that so many bytes went.
