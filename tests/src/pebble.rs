@@ -132,14 +132,8 @@ impl PebbleSetup {
         wait_until_listening(dns);
         let process = self.launch(program, &path("pebble.json"), dns);
         wait_until_listening(self.listen);
-        Some(Pebble {
-            process,
-            _names: names,
-            folder,
-            setup: self.clone(),
-            management,
-            names_management,
-        })
+        let setup = self.clone();
+        Some(Pebble { process, _names: names, folder, setup, management, names_management })
     }
 
     fn launch(&self, program: PathBuf, config: &std::path::Path, dns: SocketAddr) -> Running {
@@ -195,6 +189,12 @@ impl Pebble {
         };
         let url = format!("http://{}/{what}", self.names_management);
         let _ = curl.args([body, url]).succeed();
+    }
+
+    /// Where records are written by curl, in JSON: `set-txt`, `clear-txt`.
+    #[must_use]
+    pub fn records_url(&self) -> String {
+        format!("http://{}", self.names_management)
     }
 
     /// As it was started.

@@ -1,5 +1,6 @@
 //! The issuer's loop: looks at all sites, does what `plan` says for those whose time has come, and hears the server meanwhile.
 
+mod after;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use crate::client::ClientTask;
 use crate::job::{Accounts, Failure};
 use crate::order::Start;
 use crate::plan::{self, AuthorityWish, Blame, OpenOrder, SiteWish, Standing, Step};
+use crate::programs::Warden;
 use crate::protocol::{Level, Order, Report};
 use crate::server::Server;
 use crate::state::StateFolder;
@@ -35,12 +37,14 @@ pub enum Ended {
     ServerGone,
 }
 
-/// Serves until the server has gone, or has another configuration. `confine` is called once all is there that takes rights.
+/// Serves until the server has gone, or has another configuration. The second socket leads to the warden. `confine` is called once all
+/// is there that takes rights.
 ///
 /// # Errors
 /// If the state folder or the runtime cannot be had.
 pub fn run(
     socket: OwnedFd,
+    warden: OwnedFd,
     wishes: Wishes,
     confine: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<Ended> {
@@ -52,7 +56,8 @@ pub fn run(
         for problem in &wishes.problems {
             server.log(Level::Error, problem.clone());
         }
-        Issuer::new(server, state, wishes).run().await
+        let warden = Warden::new(warden, server.clone())?;
+        Issuer::new(server, warden, state, wishes).run().await
     });
     // A lookup of a name may hang, and cannot be ended.
     runtime.shutdown_background();
@@ -89,6 +94,8 @@ struct SiteState {
     told_urgent: Option<SystemTime>,
     /// Before this nothing is to be done.
     rests_until: Option<SystemTime>,
+    /// Until when it is waited for, until the certificate is in force, to run what is to be run then.
+    after: Option<TokioInstant>,
 }
 
 /// A clock that never goes back while this process lives: one that was set back must not put renewals off.
@@ -106,7 +113,7 @@ impl Clock {
 }
 
 impl Issuer {
-    fn new(server: Server, state: StateFolder, wishes: Wishes) -> Self {
+    fn new(server: Server, warden: Warden, state: StateFolder, wishes: Wishes) -> Self {
         let Wishes { authorities, sites, .. } = wishes;
         let client =
             |authority: &Authority| ClientTask::begin(authority.trust.clone(), Policy::default());
@@ -114,7 +121,8 @@ impl Issuer {
         let orders = authorities.iter().map(|_| RefCell::default()).collect();
         let states = sites.iter().map(|_| SiteState::default()).collect();
         let accounts = Accounts::default();
-        let shared = Rc::new(Shared { server, state, authorities, clients, sites, accounts });
+        let shared =
+            Rc::new(Shared { server, warden, state, authorities, clients, sites, accounts });
         let clock = Clock { wall: SystemTime::UNIX_EPOCH, since: Instant::now() };
         Self {
             shared,
@@ -134,10 +142,14 @@ impl Issuer {
         self.lead()?;
         server.tell(Report::Begun { leads: self.leads });
         loop {
-            if self.ends.is_some_and(|end| self.jobs.is_empty() || end <= TokioInstant::now()) {
+            if self.ends.is_some_and(|end| self.is_idle() || end <= TokioInstant::now()) {
                 return Ok(Ended::ReadAgain);
             }
-            let until = self.ends.unwrap_or_else(|| self.look());
+            let until = match self.ends {
+                // What is written in the DNS is taken away before that.
+                Some(end) => end.min(TokioInstant::now() + IDLE_PAUSE),
+                None => self.look(),
+            };
             let order = tokio::select! {
                 order = server.next_order() => order,
                 Some(ended) = self.jobs.join_next_with_id() => {
@@ -164,6 +176,10 @@ impl Issuer {
         }
     }
 
+    fn is_idle(&self) -> bool {
+        self.jobs.is_empty() && self.shared.warden.is_idle()
+    }
+
     /// Takes the lock of the state folder, if no other issuer has it, and reads what is there.
     fn lead(&mut self) -> io::Result<()> {
         if self.leads {
@@ -177,6 +193,9 @@ impl Issuer {
         for (site, state) in self.shared.sites.iter().zip(&mut self.sites) {
             state.standing = self.shared.state.standing(&site.folder);
             state.standing.installed = site.installed(&self.shared.state);
+            if self.shared.state.is_after_due(&site.folder) {
+                state.after = Some(TokioInstant::now());
+            }
             // An order for other names leads to a certificate that nobody wants.
             let purpose = state.standing.purpose(&site.names, &site.key_word);
             let is_for =
@@ -225,6 +244,7 @@ impl Issuer {
 
     /// Begins what is due for a site, or says when to look again.
     fn look_at(&mut self, number: usize, now: SystemTime) -> Option<SystemTime> {
+        self.run_after_in_time(number);
         let rests_until = self.sites.get(number)?.rests_until.filter(|until| now < *until);
         if rests_until.is_some() {
             return rests_until;
@@ -375,6 +395,7 @@ impl Issuer {
             Outcome::Obtained(obtained) => {
                 state.told = None;
                 state.told_urgent = None;
+                state.after = site.has_after.then(|| TokioInstant::now() + after::PATIENCE);
                 shared.server.tell(Report::Issued { site: site.name().to_owned() });
                 shared.server.log(Level::Info, report::issued(site.name(), &name, &obtained, next));
             }
@@ -453,6 +474,9 @@ const FINISH_TIME_MAX: Duration = Duration::from_secs(30);
 const LOCKS_TRIED_SOON: u32 = 10;
 /// after this.
 const LOCK_PAUSE: Duration = Duration::from_millis(500);
+
+/// Programs that run for nobody any more are looked at again after this.
+const IDLE_PAUSE: Duration = Duration::from_millis(200);
 
 /// A mistake in here must not keep a processor busy.
 const PAUSE_MIN: Duration = Duration::from_millis(20);

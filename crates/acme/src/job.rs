@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 
 use crate::client::Client;
 use crate::plan::{Blame, Purpose};
+use crate::programs::Warden;
 use crate::protocol::Kind;
 use crate::server::Server;
 use crate::state::StateFolder;
@@ -28,6 +29,8 @@ pub struct Job<'a> {
     pub state: &'a StateFolder,
     /// The server, which answers challenges.
     pub server: &'a Server,
+    /// The warden, which has records written.
+    pub warden: &'a Warden,
     /// How the authority is asked.
     pub client: &'a Client,
     /// Which accounts are being made.

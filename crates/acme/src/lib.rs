@@ -11,6 +11,7 @@ mod issuer;
 mod job;
 mod order;
 pub mod plan;
+pub mod programs;
 pub mod protocol;
 mod server;
 pub mod state;

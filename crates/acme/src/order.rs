@@ -49,7 +49,7 @@ impl Job<'_> {
         let began = Instant::now();
         let mut kind = None;
         let work = self.work(standing, start, &mut kind);
-        let done = timeout(ORDER_TIME_MAX, work).await;
+        let done = timeout(self.time_max(), work).await;
         let late = || Failure::new(Blame::Authority, "the order is not done in time");
         let done = done.unwrap_or_else(|_| Err(late()));
         match done {
@@ -76,7 +76,7 @@ impl Job<'_> {
             self.validate(&mut order, standing, &mut kind).await
         };
         let late = || Failure::new(Blame::Authority, "the rehearsal is not done in time");
-        match timeout(ORDER_TIME_MAX, work).await.unwrap_or_else(|_| Err(late())) {
+        match timeout(self.time_max(), work).await.unwrap_or_else(|_| Err(late())) {
             Ok(()) => Ok(kind),
             Err(failure) => Err(Failure { kind, ..failure }),
         }
@@ -105,6 +105,14 @@ impl Job<'_> {
         };
         let late = || Failure::new(Blame::Authority, "the authority does not answer in time");
         timeout(ORDER_TIME_MAX, work).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    /// An order that takes longer is gone on with later. Programs have their own time.
+    fn time_max(&self) -> Duration {
+        match self.site.challenges.contains(&Kind::Dns) {
+            true => ORDER_TIME_MAX + self.site.program_time_max * 2 + self.site.propagation,
+            false => ORDER_TIME_MAX,
+        }
     }
 
     async fn work(
@@ -289,6 +297,9 @@ impl Job<'_> {
         let origin = Origin { directory: self.directory.to_owned() };
         let issued = Issued { chain, key, origin: &origin };
         let check = |chain: &Path, key: &Path| self.check(chain, key, now);
+        if self.site.has_after {
+            self.state.set_after_due(&self.site.folder, true)?;
+        }
         let installed = self.state.install(&self.site.folder, &issued, now, check);
         if let Err(failure) = installed {
             // It would be the same again.
@@ -367,7 +378,7 @@ const REASONS: [(u8, RevocationReason); 5] = [
     (5, RevocationReason::CessationOfOperation),
 ];
 
-/// An order that takes longer is gone on with later.
+/// What an order takes at most, without programs.
 const ORDER_TIME_MAX: Duration = Duration::from_mins(10);
 
 /// How long it takes until an order is looked at for the first time;

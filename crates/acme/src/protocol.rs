@@ -45,6 +45,11 @@ pub enum Order {
         /// The reason's number in RFC 5280, if there is to be one.
         reason: Option<u8>,
     },
+    /// A certificate that was issued is in force, as far as it can be.
+    InForce {
+        /// The first name of the site.
+        site: String,
+    },
     /// Say how it stands with the sites from this one on.
     Status {
         /// The number of the question.
@@ -143,7 +148,7 @@ pub enum Kind {
     TlsAlpn,
     /// A file over HTTP (RFC 8555 §8.3).
     Http,
-    /// A record in the DNS (RFC 8555 §8.4). The server presents none.
+    /// A record in the DNS (RFC 8555 §8.4), which a program writes.
     Dns,
 }
 
@@ -204,7 +209,7 @@ impl Kind {
 
 /// One end of the pair.
 #[derive(Debug)]
-pub struct End(AsyncFd<OwnedFd>);
+pub struct End(Datagrams);
 
 impl End {
     /// An end, whose socket waits for nobody from now on.
@@ -212,8 +217,7 @@ impl End {
     /// # Errors
     /// If the runtime cannot watch it.
     pub fn new(socket: OwnedFd) -> io::Result<Self> {
-        rustix::io::ioctl_fionbio(&socket, true)?;
-        Ok(Self(watched(socket)?))
+        Ok(Self(Datagrams::new(socket)?))
     }
 
     /// Sends a message, and waits for room.
@@ -221,13 +225,7 @@ impl End {
     /// # Errors
     /// If nobody is at the other end, or the message is too long.
     pub async fn send(&self, message: &impl Serialize) -> io::Result<()> {
-        let bytes = encode(message)?;
-        self.0
-            .async_io(Interest::WRITABLE, |socket| {
-                Ok(send(socket, &bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?)
-            })
-            .await?;
-        Ok(())
+        self.0.send_bytes(&encode(message)?).await
     }
 
     /// Sends a message, if there is room.
@@ -236,7 +234,7 @@ impl End {
     /// If there is none, nobody is at the other end, or the message is too long.
     pub fn try_send(&self, message: &impl Serialize) -> io::Result<()> {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        send(self.0.get_ref().as_fd(), &encode(message)?, flags)?;
+        send(self.0.0.get_ref().as_fd(), &encode(message)?, flags)?;
         Ok(())
     }
 
@@ -245,6 +243,30 @@ impl End {
     /// # Errors
     /// If nobody is at the other end any more, or what comes is no message.
     pub async fn receive<M: DeserializeOwned>(&self) -> io::Result<M> {
+        Ok(serde_json::from_slice(&self.0.receive_bytes().await?)?)
+    }
+}
+
+/// One end of a pair of sockets for messages of bytes.
+#[derive(Debug)]
+pub(crate) struct Datagrams(AsyncFd<OwnedFd>);
+
+impl Datagrams {
+    pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        Ok(Self(watched(socket)?))
+    }
+
+    pub(crate) async fn send_bytes(&self, bytes: &[u8]) -> io::Result<()> {
+        self.0
+            .async_io(Interest::WRITABLE, |socket| {
+                Ok(send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?)
+            })
+            .await?;
+        Ok(())
+    }
+
+    pub(crate) async fn receive_bytes(&self) -> io::Result<Vec<u8>> {
         let mut room = vec![0; MESSAGE_BYTES_MAX];
         let length = self
             .0
@@ -260,8 +282,8 @@ impl End {
         if length == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let bytes = room.get(..length).ok_or(io::ErrorKind::InvalidData)?;
-        Ok(serde_json::from_slice(bytes)?)
+        room.truncate(length);
+        Ok(room)
     }
 }
 

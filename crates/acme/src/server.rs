@@ -109,6 +109,12 @@ impl Server {
     pub fn log(&self, level: Level, text: impl Into<String>) {
         self.tell(Report::Log { level, text: shortened(text.into()) });
     }
+
+    /// Has the server log a line that is bounded already. What ends lines in it does not.
+    pub(crate) fn log_all(&self, level: Level, text: String) {
+        let text = text.chars().map(|each| if each.is_control() { ' ' } else { each }).collect();
+        self.tell(Report::Log { level, text });
+    }
 }
 
 impl Drop for Presented {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! acme/certificates/SITE/current ─► SITE/TIME/{chain,key}.pem   what the server shows, and may read
-//! acme/orders/SITE/{standing.json,key.pem}                       what the issuer goes on with
+//! acme/orders/SITE/{standing.json,key.pem,after}                   what the issuer goes on with
 //! acme-accounts/{DIRECTORY.json,lock}                            what nobody else may read
 //! ```
 //!
@@ -116,6 +116,25 @@ impl StateFolder {
         let folder = self.of_order(site);
         make_folder(&folder)?;
         write(&folder, KEY, key.as_bytes())
+    }
+
+    /// True if a program is still to be run after a certificate came.
+    #[must_use]
+    pub fn is_after_due(&self, site: &str) -> bool {
+        self.of_order(site).join(AFTER).exists()
+    }
+
+    /// Keeps whether a program is to be run.
+    ///
+    /// # Errors
+    /// If that cannot be written.
+    pub fn set_after_due(&self, site: &str, is_due: bool) -> io::Result<()> {
+        let folder = self.of_order(site);
+        if !is_due {
+            return remove(&folder.join(AFTER));
+        }
+        make_folder(&folder)?;
+        write(&folder, AFTER, b"")
     }
 
     /// Forgets the key of an order that is over.
@@ -313,6 +332,7 @@ const CHAIN: &str = "chain.pem";
 const KEY: &str = "key.pem";
 const ORIGIN: &str = "origin.json";
 const STANDING: &str = "standing.json";
+const AFTER: &str = "after";
 
 /// How long certificates stay that are not in force.
 const KEPT: Duration = Duration::from_hours(7 * 24);

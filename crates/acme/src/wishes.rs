@@ -1,6 +1,7 @@
 //! What a configuration wants of the issuer, with all that it names read: whoever has given up root reads none of it any more.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -15,6 +16,7 @@ use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 
 use crate::plan::Installed;
+use crate::programs;
 use crate::protocol::Kind;
 use crate::state::StateFolder;
 
@@ -70,6 +72,12 @@ pub struct Site {
     pub key_word: String,
     /// True if the key stays.
     pub reuse_key: bool,
+    /// The longest time that a program for it runs.
+    pub program_time_max: Duration,
+    /// How long a record takes to reach all servers of the zone.
+    pub propagation: Duration,
+    /// True if a program is run after a new certificate.
+    pub has_after: bool,
 }
 
 impl Wishes {
@@ -94,22 +102,9 @@ impl Wishes {
         let number = |acme: &Acme| named.iter().position(|name| **name == acme.name.value);
         let sites = config.wanted_certificates().filter_map(|wanted| {
             let numbers = wanted.authorities(config).into_iter().filter_map(number).collect();
-            Site::of(&wanted, numbers)
+            Site::of(&wanted, numbers, config)
         });
-        let sites: Vec<Site> = sites.collect();
-        for wanted in config.wanted_certificates() {
-            let name = wanted.names.first().map_or("", |name| &name.value);
-            if wanted.how.after.is_some() {
-                problems.push(format!(
-                    "the program `after` of {name} is not run: that is not there yet"
-                ));
-            }
-            if wanted.how.challenges.contains(&ChallengeKind::Dns01) {
-                problems.push(format!(
-                    "no name of {name} is validated by dns-01: that is not there yet"
-                ));
-            }
-        }
+        let sites = sites.collect();
         let state_directory = config.server.state_directory.clone();
         Self { state_directory, authorities, sites, problems }
     }
@@ -154,12 +149,15 @@ fn key_of(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 impl Site {
-    fn of(wanted: &WantedCertificate<'_>, authorities: Vec<usize>) -> Option<Self> {
+    fn of(
+        wanted: &WantedCertificate<'_>,
+        authorities: Vec<usize>,
+        config: &Config,
+    ) -> Option<Self> {
         let kind = |kind: &ChallengeKind| match kind {
-            ChallengeKind::TlsAlpn01 => Some(Kind::TlsAlpn),
-            ChallengeKind::Http01 => Some(Kind::Http),
-            // Nobody writes the record yet.
-            ChallengeKind::Dns01 => None,
+            ChallengeKind::TlsAlpn01 => Kind::TlsAlpn,
+            ChallengeKind::Http01 => Kind::Http,
+            ChallengeKind::Dns01 => Kind::Dns,
         };
         let key = match wanted.how.key_type {
             KeyType::EcdsaP256 => KeyKind::EcdsaP256,
@@ -171,10 +169,13 @@ impl Site {
             folder: wanted.folder()?,
             names: wanted.names.iter().map(|name| name.value.clone()).collect(),
             authorities,
-            challenges: wanted.how.challenges.iter().filter_map(kind).collect(),
+            challenges: wanted.how.challenges.iter().map(kind).collect(),
             key,
             key_word: key_word(key),
             reuse_key: wanted.how.reuse_key,
+            program_time_max: programs::time_max(wanted, config),
+            propagation: wanted.how.propagation,
+            has_after: wanted.how.after.is_some(),
         })
     }
 

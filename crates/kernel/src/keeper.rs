@@ -109,7 +109,7 @@ pub fn start(
 /// Who is told to end is the server; its keeper sees that it is gone.
 fn confine(its: BorrowedFd<'_>, in_sandbox: bool, socket_folders: Vec<PathBuf>) -> io::Result<()> {
     process::block_signals()?;
-    process::keep_only(its)?;
+    process::keep_only(&[its])?;
     rustix::thread::set_name(c"kettle-keeper")?;
     set_no_new_privs(true)?;
     // It writes nothing.

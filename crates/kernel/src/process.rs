@@ -10,7 +10,9 @@ pub use clocks::{
     cpu_time_of, monotonic_time_coarse, process_cpu_time, thread_cpu_time, time_since_boot,
     wall_time_coarse,
 };
-pub(crate) use fork::{Fork, await_children, exit_at_once, forget_children, fork, keep_only};
+pub(crate) use fork::{
+    Fork, await_children, exit_at_once, forget_children, forget_signals, fork, keep_only,
+};
 pub use privileges::{Account, PrivilegeError, group_id, group_name, user_id};
 
 use std::hash::{BuildHasher, RandomState};

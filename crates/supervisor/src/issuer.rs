@@ -8,13 +8,14 @@ use std::os::unix::fs::chown;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kettle_acme::programs::Programs;
 use kettle_acme::protocol::{End, Kind, Level, Order, Report};
 use kettle_acme::wishes::Wishes;
 use kettle_acme::{Ended, state};
 use kettle_config::{Config, Sandboxing};
 use kettle_kernel::keeper;
 use kettle_kernel::process::{self, Account};
-use kettle_kernel::warden::{self, Ending, Names, Turn};
+use kettle_kernel::warden::{self, Ending, Names, Program, Turn, Ward};
 use kettle_tls::Challenges;
 use tokio::sync::oneshot;
 use tokio::time::sleep_until;
@@ -38,17 +39,8 @@ pub(crate) fn start(config: &Config, loader: Option<&Loader>) -> Option<OwnedFd>
         );
         return None;
     }
-    let work = |socket: OwnedFd, turn: Turn| {
-        // What the server logs to may be a socket, whose number is another's here. What is to be said is told to the server.
-        let _quiet = tracing::subscriber::set_default(tracing::subscriber::NoSubscriber::default());
-        // What cannot be read now was refused by the server as well, or will be mended.
-        let read = if turn == Turn::First { None } else { read_again(loader) };
-        match issue(socket, read.as_ref().unwrap_or(config), account.as_ref()) {
-            Ok(Ended::ReadAgain) => Ending::Again,
-            Ok(Ended::ServerGone) | Err(_) => Ending::Broken,
-        }
-    };
-    match warden::start(NAMES, work) {
+    let ward = IssuerWard { config, loader, account };
+    match warden::start(NAMES, ward) {
         Ok(socket) => Some(socket),
         Err(error) => {
             tracing::error!(%error, "no certificate is fetched: there is no process for it");
@@ -57,7 +49,53 @@ pub(crate) fn start(config: &Config, loader: Option<&Loader>) -> Option<OwnedFd>
     }
 }
 
-/// The issuer's own reading: as root, only what nobody else may write tells it anything.
+struct IssuerWard<'c> {
+    /// The configuration of the start.
+    config: &'c Config,
+    loader: Option<&'c Loader>,
+    /// The user that the issuer becomes.
+    account: Option<Account>,
+}
+
+/// What a configuration says to the warden and its issuer.
+struct Orders {
+    /// None is that of the start.
+    config: Option<Config>,
+    programs: Programs,
+}
+
+impl Ward for IssuerWard<'_> {
+    type Orders = Orders;
+
+    fn read(&self, turn: Turn, before: Option<Orders>) -> Orders {
+        let _quiet = quiet();
+        // What cannot be read now was refused by the server as well, or will be mended.
+        let read = if turn == Turn::First { None } else { read_again(self.loader) };
+        let config = read.or(before.and_then(|before| before.config));
+        let programs = Programs::of(config.as_ref().unwrap_or(self.config));
+        Orders { config, programs }
+    }
+
+    fn work(&self, orders: &Orders, server: OwnedFd, programs: OwnedFd) -> Ending {
+        let _quiet = quiet();
+        let config = orders.config.as_ref().unwrap_or(self.config);
+        match issue((server, programs), config, self.account.as_ref()) {
+            Ok(Ended::ReadAgain) => Ending::Again,
+            Ok(Ended::ServerGone) | Err(_) => Ending::Broken,
+        }
+    }
+
+    fn program(&self, orders: &Orders, asked: &[u8]) -> Result<Program, String> {
+        orders.programs.find(asked)
+    }
+}
+
+/// What the server logs to may be a socket, whose number is another's here. What is to be said is told to the server.
+fn quiet() -> tracing::subscriber::DefaultGuard {
+    tracing::subscriber::set_default(tracing::subscriber::NoSubscriber::default())
+}
+
+/// A reading of its own: as root, only what nobody else may write tells it anything.
 fn read_again(loader: Option<&Loader>) -> Option<Config> {
     let loader = loader?;
     let read = if process::is_root() { keeper::opened_by(|| loader()).0 } else { loader() };
@@ -65,12 +103,16 @@ fn read_again(loader: Option<&Loader>) -> Option<Config> {
 }
 
 /// Is the issuer, until the server has gone or has another configuration.
-fn issue(socket: OwnedFd, config: &Config, account: Option<&Account>) -> io::Result<Ended> {
+fn issue(
+    (server, programs): (OwnedFd, OwnedFd),
+    config: &Config,
+    account: Option<&Account>,
+) -> io::Result<Ended> {
     let wishes = Wishes::read(config);
     if let Some(account) = account {
         account.become_for_good().map_err(io::Error::other)?;
     }
-    kettle_acme::run(socket, wishes, || {
+    kettle_acme::run(server, programs, wishes, || {
         let files = (config.server.sandbox != Sandboxing::Off).then(|| files_of_issuer(config));
         warden::confine(files.as_ref())
     })
@@ -111,6 +153,10 @@ pub(crate) struct Issuer {
     renewal: Option<Instant>,
     /// When that was done last.
     renewed: Option<Instant>,
+    /// The sites whose certificates will be read then,
+    issued: Vec<String>,
+    /// and those whose are being read.
+    renewing: Vec<String>,
     waiting: HashMap<u64, oneshot::Sender<Report>>,
     number: u64,
 }
@@ -137,6 +183,8 @@ impl Issuer {
             is_up,
             renewal: None,
             renewed: None,
+            issued: Vec::new(),
+            renewing: Vec::new(),
             waiting,
             number: 0,
         })
@@ -157,6 +205,7 @@ impl Issuer {
                 received = end.receive() => received,
                 () = renewal => {
                     (self.renewal, self.renewed) = (None, Some(Instant::now()));
+                    self.renewing.append(&mut self.issued);
                     return;
                 }
             };
@@ -198,7 +247,11 @@ impl Issuer {
                 Kind::Http => self.challenges.withdraw_http(&token),
                 Kind::Dns => {}
             },
-            Report::Issued { .. } => {
+            Report::Issued { site } => {
+                // It is as free to repeat itself.
+                if self.issued.len() < ISSUED_MAX {
+                    self.issued.push(site);
+                }
                 // Those that come within a second are one reload.
                 let now = Instant::now();
                 let soonest = self.renewed.map_or(now, |renewed| now.max(renewed + RENEWALS_APART));
@@ -224,8 +277,16 @@ impl Issuer {
     fn down(&mut self) {
         self.challenges.withdraw_all();
         self.waiting.clear();
+        self.renewing.clear();
         self.is_up = false;
         self.counters.set_up(false);
+    }
+
+    /// Tells it which certificates were read, whatever came of that.
+    pub(crate) fn renewed(&mut self) {
+        for site in std::mem::take(&mut self.renewing) {
+            self.tell(&Order::InForce { site });
+        }
     }
 
     /// Has it read the configuration again.
@@ -267,6 +328,9 @@ const GONE: &str = "gone: certificates are not renewed; restart kettle";
 
 /// Questions that wait for an answer.
 const QUESTIONS_MAX: usize = 16;
+
+/// Sites whose new certificates wait to be read, which is a second.
+const ISSUED_MAX: usize = 1_000;
 
 /// Reloads for certificates that come one after the other.
 const RENEWALS_APART: Duration = Duration::from_secs(1);

@@ -378,6 +378,9 @@ impl MainLoop {
             // The caller may be gone.
             let _ = asker.send(reply.clone());
         }
+        if scope == ReloadScope::Renewal {
+            self.issuer.renewed();
+        }
         matches!(reply, Reply::Done { .. })
     }
 

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod failures;
+mod programs;
 mod ways;
 
 use std::os::unix::fs::PermissionsExt;

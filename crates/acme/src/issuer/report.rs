@@ -35,6 +35,7 @@ impl Issuer {
                     self.answer(number, Err(refused));
                 }
             }
+            Order::InForce { site } => self.in_force(&site),
             // Those are seen to where orders are received.
             Order::ReadAgain | Order::Presented { .. } => {}
         }

@@ -8,15 +8,18 @@ use crate::protocol::End;
 /// Runs an issuer that wants nothing, and asks it by `work`.
 fn with_issuer<F: Future<Output = ()>>(work: impl FnOnce(End) -> F) {
     let folder = tempfile::tempdir().unwrap();
-    let (ours, its) =
-        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+    let pair = || {
+        let flags = SocketFlags::CLOEXEC;
+        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap()
+    };
+    let ((ours, its), (_warden, programs)) = (pair(), pair());
     let wishes = Wishes {
         state_directory: folder.path().to_owned(),
         authorities: Vec::new(),
         sites: Vec::new(),
         problems: vec!["something is wrong".to_owned()],
     };
-    let issuer = std::thread::spawn(move || run(its, wishes, || Ok(())));
+    let issuer = std::thread::spawn(move || run(its, programs, wishes, || Ok(())));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async { work(End::new(ours).unwrap()).await });
     // It has learnt by then that the server has gone, or is to read again.

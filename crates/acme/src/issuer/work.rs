@@ -11,6 +11,7 @@ use crate::client::ClientTask;
 use crate::job::{Accounts, Failure, Job};
 use crate::order::{Obtained, Start};
 use crate::plan::{Blame, Purpose, Standing, Trouble};
+use crate::programs::Warden;
 use crate::protocol::{Kind, Level};
 use crate::server::{Server, shortened};
 use crate::state::StateFolder;
@@ -19,6 +20,7 @@ use crate::wishes::{Authority, Site};
 /// What all jobs share.
 pub(super) struct Shared {
     pub(super) server: Server,
+    pub(super) warden: Warden,
     pub(super) state: StateFolder,
     pub(super) authorities: Vec<Authority>,
     /// One task a trust: the authorities, in their order.
@@ -111,6 +113,18 @@ impl Outcome {
     }
 }
 
+impl Work {
+    /// What the certificate is to be for.
+    fn purpose(&self, site: &Site, standing: &Standing) -> Purpose {
+        let of = |names: Vec<String>| Purpose { names, key: site.key_word.clone() };
+        match self {
+            Self::Order { start: Start::Open(open), .. } => of(open.names.clone()),
+            Self::TryAlone { name, .. } => of(vec![name.clone()]),
+            _ => standing.purpose(&site.names, &site.key_word),
+        }
+    }
+}
+
 impl Shared {
     pub(super) async fn carry_out(
         &self,
@@ -131,22 +145,22 @@ impl Shared {
             _ => None,
         };
         let directory = directory.unwrap_or(&authority.directory);
-        let (state, server) = (&self.state, &self.server);
-        let ordered = match &work {
-            Work::Order { start: Start::Open(open), .. } => Some(&open.names),
-            _ => None,
-        };
-        let mut purpose = match ordered {
-            Some(names) => Purpose { names: names.clone(), key: site.key_word.clone() },
-            None => standing.purpose(&site.names, &site.key_word),
-        };
-        if let Work::TryAlone { name, .. } = &work {
-            purpose.names = vec![name.clone()];
-        }
+        let (state, server, warden) = (&self.state, &self.server, &self.warden);
+        let purpose = work.purpose(site, standing);
         let (accounts, client) = (&self.accounts, &client);
         let account = Cell::default();
-        let job =
-            Job { site, authority, directory, state, server, client, accounts, account, purpose };
+        let job = Job {
+            site,
+            authority,
+            directory,
+            state,
+            server,
+            warden,
+            client,
+            accounts,
+            account,
+            purpose,
+        };
         let failed = match work {
             Work::AskWindow { certificate, .. } => {
                 job.ask_window(standing, &certificate, random()).await;

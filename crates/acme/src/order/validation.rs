@@ -1,6 +1,10 @@
 //! The validation of an order's names: challenges, and why a name did not pass.
 
-use instant_acme::{AuthorizationStatus, Challenge, ChallengeType, Error, Identifier, OrderStatus};
+use instant_acme::{
+    AuthorizationStatus, AuthorizedIdentifier, Challenge, ChallengeType, Error, Identifier,
+    OrderStatus,
+};
+use tokio::time::sleep;
 
 use super::{POLL_FIRST, POLL_MAX};
 use crate::job::{Failure, Job, text_of};
@@ -9,7 +13,7 @@ use crate::protocol::Kind;
 use crate::server::Presented;
 
 impl Job<'_> {
-    /// Has all names validated that are not yet.
+    /// Has all names validated that are not yet. All is presented before the first one is looked at: records take their time.
     pub(super) async fn validate(
         &self,
         order: &mut instant_acme::Order,
@@ -17,10 +21,12 @@ impl Job<'_> {
         kind: &mut Option<Kind>,
     ) -> Result<(), Failure> {
         let mut presented: Vec<Presented> = Vec::new();
+        let mut records = self.warden.records(&self.site.folder, self.site.program_time_max);
+        let mut chosen_kinds = Vec::new();
         let mut authorizations = order.authorizations();
         while let Some(authorization) = authorizations.next().await {
             let mut authorization = authorization.map_err(|error| self.failure(error))?;
-            let name = name_of(authorization.identifier().identifier);
+            let name = name_of(&authorization.identifier());
             match authorization.status {
                 AuthorizationStatus::Valid => continue,
                 AuthorizationStatus::Pending => {}
@@ -32,13 +38,33 @@ impl Job<'_> {
             }
             let (chosen, r#type) = self.choose(&authorization.challenges, standing, &name)?;
             *kind = Some(chosen);
-            let mut challenge = authorization
-                .challenge(r#type)
-                .ok_or_else(|| Failure::new(Blame::Authority, "a challenge is gone"))?;
-            let token = challenge.token.clone();
+            let challenge = authorization.challenge(r#type.clone()).ok_or_else(gone)?;
             let answer = challenge.key_authorization();
-            let shown = self.server.present(chosen, &name, &token, answer.as_str()).await;
-            presented.push(shown.map_err(|error| Failure::here("the challenge", error))?);
+            if chosen == Kind::Dns {
+                let number = self.site.names.iter().position(|known| *known == name);
+                let number = number.unwrap_or(usize::MAX);
+                let written = records.present(number, answer.dns_value()).await;
+                written.map_err(|reason| Failure::new(Blame::Here, reason))?;
+            } else {
+                let token = challenge.token.clone();
+                let shown = self.server.present(chosen, &name, &token, answer.as_str()).await;
+                presented.push(shown.map_err(|error| Failure::here("the challenge", error))?);
+            }
+            chosen_kinds.push(r#type);
+        }
+        if records.are_there() {
+            sleep(self.site.propagation).await;
+        }
+        let mut chosen_kinds = chosen_kinds.into_iter();
+        let mut authorizations = order.authorizations();
+        while let Some(authorization) = authorizations.next().await {
+            let mut authorization = authorization.map_err(|error| self.failure(error))?;
+            if authorization.status != AuthorizationStatus::Pending {
+                continue;
+            }
+            let name = name_of(&authorization.identifier());
+            let Some(r#type) = chosen_kinds.next() else { break };
+            let mut challenge = authorization.challenge(r#type).ok_or_else(gone)?;
             challenge.set_ready().await.map_err(|error| self.not_taken(error, &name))?;
         }
         self.await_validation(order).await
@@ -86,7 +112,7 @@ impl Job<'_> {
         let (mut refused, mut validated) = (Vec::new(), Vec::new());
         let mut authorizations = order.authorizations();
         while let Some(Ok(mut authorization)) = authorizations.next().await {
-            let name = name_of(authorization.identifier().identifier);
+            let name = name_of(&authorization.identifier());
             if authorization.refresh().await.is_err() {
                 continue;
             }
@@ -134,8 +160,14 @@ fn refusals(challenges: &[Challenge], name: &str) -> String {
     if failed.is_empty() { format!("{name} is not validated") } else { failed.join("; ") }
 }
 
-fn name_of(identifier: &Identifier) -> String {
-    match identifier {
+fn gone() -> Failure {
+    Failure::new(Blame::Authority, "a challenge is gone")
+}
+
+/// A name as the site has it.
+fn name_of(authorized: &AuthorizedIdentifier<'_>) -> String {
+    match authorized.identifier {
+        Identifier::Dns(name) if authorized.wildcard => format!("*.{name}"),
         Identifier::Dns(name) => name.clone(),
         Identifier::Ip(address) => address.to_string(),
         _ => String::new(),

@@ -32,7 +32,7 @@ async fn a_message_arrives_as_it_was_sent() {
 #[tokio::test]
 async fn what_is_no_message_is_an_error_and_the_end_is_one() {
     let (server, issuer) = pair();
-    send(server.0.get_ref(), b"{\"Dance\":null}", SendFlags::NOSIGNAL).unwrap();
+    send(server.0.0.get_ref(), b"{\"Dance\":null}", SendFlags::NOSIGNAL).unwrap();
     assert_eq!(issuer.receive::<Order>().await.unwrap_err().kind(), io::ErrorKind::InvalidData);
     drop(server);
     assert_eq!(issuer.receive::<Order>().await.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);

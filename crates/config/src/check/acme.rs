@@ -96,6 +96,19 @@ impl<'c> Check<'c> {
         let public = wanted.authorities(self.config).into_iter().find(|it| it.is_public());
         for name in wanted.names.iter().filter(|name| name.at.is_written()) {
             check_name(name, public, trail.starts_with("site"), reader);
+            let by_record = how.challenges.contains(&ChallengeKind::Dns01);
+            if name.starts_with("*.") && !by_record {
+                let message = "an authority looks at names with a star by dns-01 only".to_owned();
+                let help =
+                    "challenges = [\"dns-01\"], and a program as `hook`; or the names in full";
+                reader.report_located(name, message, Help::act(help));
+            }
+            let is_by_record_alone = how.challenges.iter().all(|it| *it == ChallengeKind::Dns01);
+            if by_record && is_by_record_alone && name.parse::<IpAddr>().is_ok() {
+                let message = "no record says whose an address is (RFC 8738 section 7)".to_owned();
+                let help = "add \"http-01\" or \"tls-alpn-01\" to the challenges";
+                reader.report_located(name, message, Help::act(help));
+            }
         }
     }
 
@@ -144,17 +157,29 @@ pub(crate) fn answers_in_http(listener: &Listener) -> bool {
     matches!(listener.kind, ListenerKind::Http(_) | ListenerKind::Redirect(_))
 }
 
-/// What `dns-01` takes is not there yet: the server runs no program, and neither does the process that fetches.
+/// `dns-01` and its program belong together.
 fn check_programs(trail: &str, how: &AcmeCertificate, reader: &mut Reader<'_>) {
     let dns = how.challenges.iter().position(|it| *it == ChallengeKind::Dns01);
-    let challenge = dns.map(|index| format!("{trail}.challenges.{index}"));
-    let settings = ["hook", "propagation", "after"].map(|name| format!("{trail}.{name}"));
-    for setting in challenge.into_iter().chain(settings) {
-        if let Some(place) = reader.place(&setting) {
-            let message = "no program is run for certificates yet".to_owned();
-            let help = "remove it: names are validated by tls-alpn-01 and http-01";
-            reader.report_at(&place, message, Help::act(help));
+    match (dns, &how.hook) {
+        (Some(index), None) => {
+            if let Some(place) = reader.place(&format!("{trail}.challenges.{index}")) {
+                let message = "no program writes the records of dns-01".to_owned();
+                let help = "hook = \"/usr/local/bin/dns\"";
+                reader.report_at(&place, message, Help::write(help));
+            }
         }
+        (None, Some(hook)) => {
+            let message = "this program is for dns-01, which is none of the challenges".to_owned();
+            let help = "remove it, or write challenges = [\"dns-01\"]";
+            reader.report_located(hook, message, Help::act(help));
+        }
+        (None, None) => {
+            if let Some(place) = reader.place(&format!("{trail}.propagation")) {
+                let message = "no record has to reach anybody without dns-01".to_owned();
+                reader.report_at(&place, message, Help::act("remove it"));
+            }
+        }
+        (Some(_), Some(_)) => {}
     }
 }
 
@@ -176,12 +201,8 @@ fn check_name(
         let help =
             "write the names in full, or give this one to a site with a [[site.certificate]]";
         Some(("no certificate is for a pattern of names", help))
-    } else if name.starts_with('*') {
-        let help = "write the names in full, or a [[site.certificate]] that another program renews";
-        Some((
-            "an authority looks at names with a star by dns-01 only, which is not there yet",
-            help,
-        ))
+    } else if name.starts_with("**.") {
+        Some(("no certificate is for all levels below a name", "write `*.` in place of `**.`"))
     } else {
         None
     };

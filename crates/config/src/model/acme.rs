@@ -37,7 +37,7 @@ words! {
         TlsAlpn01 = "tls-alpn-01",
         /// By a file on port 80 (RFC 8555 section 8.3), at any `http` or `redirect` listener.
         Http01 = "http-01",
-        /// By a record in the DNS (RFC 8555 section 8.4), which the program `hook` writes. The only one for names with a star. Not there yet.
+        /// By a record in the DNS (RFC 8555 section 8.4), which the program `hook` writes. The only one for names with a star.
         Dns01 = "dns-01",
     }
 }
@@ -67,7 +67,7 @@ settings! {
         pub validations_per_hour: u32 = number(4, 1, 1_000_000, "validations"),
         /// The most orders in a minute.
         pub orders_per_minute: u32 = number(10, 1, 1_000_000, "orders"),
-        /// Not there yet. How long `hook` of a certificate may run.
+        /// How long a program of a certificate, `hook` or `after`, may run.
         pub hook_timeout: Duration = duration(
             Duration::from_mins(5), Duration::from_secs(1), Duration::from_hours(1)),
     }
@@ -95,14 +95,16 @@ settings! {
         pub key_type: KeyType = word(KeyType::EcdsaP256),
         /// Keeps the key when the certificate is renewed, for those that pin it.
         pub reuse_key: bool = flag(false),
-        /// Not there yet. With `dns-01`: a program that writes the record and takes it away. It is called with `present` or `cleanup`, the name
-        /// of the record and its value.
+        /// With `dns-01`: a program that writes the record and takes it away, called as lego calls those of its provider `exec`: with
+        /// `present` or `cleanup`, the name of the record with a dot at its end (`_acme-challenge.example.org.`) and its value. Two values of
+        /// one name may be there at once. It has failed if its exit status is not 0 or it takes longer than `hook_timeout`. It runs as the user that kettle was
+        /// started as, and for root only if nobody else may change it.
         pub hook: Option<Located<PathBuf>> = optional(located_path(), "none, and no `dns-01`"),
-        /// Not there yet. With `hook`: how long a record takes to reach all servers of the zone.
+        /// With `hook`: how long a record takes to reach all servers of the zone.
         pub propagation: Duration = duration(
             Duration::from_mins(1), Duration::ZERO, Duration::from_hours(1)),
-        /// Not there yet. A program that is run after a new certificate is in force, with `RENEWED_LINEAGE` (its folder) and `RENEWED_DOMAINS` in its
-        /// environment, as certbot's deploy hooks are.
+        /// A program that is run once after a new certificate is in force, with `RENEWED_LINEAGE` (its folder) and `RENEWED_DOMAINS` (its
+        /// names, with spaces between them) in its environment, as certbot's deploy hooks are. It runs as `hook` does.
         pub after: Option<Located<PathBuf>> = optional(located_path(), "none"),
     }
 }

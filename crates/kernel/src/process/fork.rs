@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::process::Pid;
@@ -57,29 +58,51 @@ pub(crate) fn await_children() -> io::Result<()> {
     if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Lets go of all that this process has open but one descriptor, whoever it belongs to here; its standard streams lead
-/// nowhere from now on. For a new process that only waits for `kept`: nothing that the other one closes stays open in it.
+/// Has signals do to this process what they do to a program that knows of none: none is held back, and those that this one ignores
+/// are not ignored any more. For a process that is about to become another program.
 ///
 /// # Errors
 /// If the kernel refuses.
-pub(crate) fn keep_only(kept: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn forget_signals() -> io::Result<()> {
+    for signal in [libc::SIGPIPE, libc::SIGXFSZ, libc::SIGCHLD] {
+        // SAFETY: takes plain numbers, and what it sets is no function of ours.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    let mut none = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the pointer is to a `sigset_t` of ours, which the call fills.
+    unsafe { libc::sigemptyset(none.as_mut_ptr()) };
+    // SAFETY: it was filled above; a null third argument asks for no old mask.
+    let error =
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut()) };
+    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
+}
+
+/// Lets go of all that this process has open but these descriptors, whoever it belongs to here; its standard streams lead
+/// nowhere from now on. For a new process that only knows of `kept`: nothing that the other one closes stays open in it.
+///
+/// # Errors
+/// If the kernel refuses.
+pub(crate) fn keep_only(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
     let nowhere = OpenOptions::new().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&nowhere)?;
     rustix::stdio::dup2_stdout(&nowhere)?;
     rustix::stdio::dup2_stderr(&nowhere)?;
     // Closed with all others.
     std::mem::forget(nowhere);
-    let kept = kept.as_raw_fd().cast_unsigned();
-    for (first, last) in [(3, kept.saturating_sub(1)), (kept + 1, u32::MAX)] {
-        if first > last {
-            continue;
+    let mut kept: Vec<u32> = kept.iter().map(|kept| kept.as_raw_fd().cast_unsigned()).collect();
+    kept.sort_unstable();
+    let mut first = 3;
+    for next in kept.into_iter().chain([u32::MAX]) {
+        let last = if next == u32::MAX { next } else { next.saturating_sub(1) };
+        if first <= last {
+            // SAFETY: takes plain numbers. Whoever owned these descriptors in this process never uses them again: it was
+            // just forked, and does nothing but what its caller has it do.
+            let status = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+            if status != 0 {
+                return Err(io::Error::last_os_error());
+            }
         }
-        // SAFETY: takes plain numbers. Whoever owned these descriptors in this process never uses them again: it was
-        // just forked, and does nothing but what its caller has it do.
-        let status = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
-        if status != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        first = next.saturating_add(1);
     }
     Ok(())
 }
