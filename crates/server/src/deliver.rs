@@ -26,7 +26,6 @@ use kettle_kernel::bug::Bug;
 use kettle_tls::stream::{Stream, StreamError};
 
 use crate::deadlines::Interrupt;
-use crate::large_future::boxed;
 use crate::response::Body;
 use crate::tx_path::{Reason, TxPath};
 use send::send_whole;
@@ -179,7 +178,7 @@ impl<'d> Delivery<'d> {
         let sent = match body {
             // Boxed: most bodies are there, and idle connections are many.
             Body::Growing(_) | Body::Upstream(_) | Body::Encoded(_) => {
-                boxed(|| send(self, body)).await
+                Box::pin(send(self, body)).await
             }
             body => send_whole(self, body).await,
         };

@@ -18,7 +18,6 @@ pub mod forward_auth;
 pub mod guard;
 mod head_buffers;
 pub mod http2;
-mod large_future;
 pub mod metrics;
 mod offloads;
 pub mod open_file;

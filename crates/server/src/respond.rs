@@ -20,7 +20,6 @@ use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage};
 use crate::files::handler::Files;
 use crate::guard::{CacheControl, Guards};
-use crate::large_future::boxed;
 use crate::proxy_cache;
 use crate::request::{Head, Presented, Request};
 use crate::response::{
@@ -101,7 +100,7 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
         add_said(site, (route, route), None, request, &mut response);
         return Answer::Response(response);
     }
-    let slowly = boxed(|| respond_slowly(responder, site, start, request));
+    let slowly = Box::pin(respond_slowly(responder, site, start, request));
     let Outcome { mut answer, route, said_by, control } = slowly.await;
     refuse_success(&mut answer, request);
     if let Some(response) = answer.response_mut() {

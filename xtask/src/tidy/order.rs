@@ -68,7 +68,6 @@ const SERVER_ORDER: &[&[&str]] = &[
         "deadlines",
         "encoder",
         "head_buffers",
-        "large_future",
         "open_file",
         "pipes",
         "rate_limit",

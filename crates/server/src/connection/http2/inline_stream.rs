@@ -20,7 +20,7 @@ pub(super) struct InlineStream {
 type ServedStream = Pin<Box<dyn Future<Output = ()>>>;
 
 impl InlineStream {
-    /// Takes a stream. What serves it is large: it is made where it stays.
+    /// Takes a stream.
     pub(super) fn begin<F: Future<Output = ()> + 'static>(
         &mut self,
         serve: impl FnOnce() -> F,
