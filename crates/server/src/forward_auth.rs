@@ -29,7 +29,7 @@ pub struct ForwardAuth {
     /// Names, in lower case, of the client's fields that it is sent.
     request_headers: Vec<String>,
     /// Which requests may go on without being asked about once more, where that is so.
-    passed: Option<Passed>,
+    passed: Option<Remembered>,
     /// True if caches are told for whom responses are.
     marks_private: bool,
     /// Whether it was said lately that there is no answer.
@@ -47,7 +47,7 @@ pub enum Stopped {
 }
 
 /// What the service says.
-enum Said {
+enum ServiceAnswer {
     Yes {
         head: ResponseHead<Bytes>,
         fields: VouchedFields,
@@ -105,7 +105,7 @@ impl ForwardAuth {
             settings: Arc::new(settings.clone()),
             service,
             request_headers: names.collect(),
-            passed: (!settings.cache.is_zero()).then(Passed::default),
+            passed: (!settings.cache.is_zero()).then(Remembered::default),
             marks_private: route.mark_private,
             unreachable: OnceAMinute::default(),
         })
@@ -137,7 +137,7 @@ impl ForwardAuth {
             return Err(Stopped::Refused(Refusal::new(UNREACHABLE, 400)));
         };
         let tag = self.passed.as_ref().map(|passed| passed.key.hash(&[&question.head()]));
-        if let Some(fields) = tag.as_ref().and_then(Passed::find) {
+        if let Some(fields) = tag.as_ref().and_then(Remembered::find) {
             self.note(request, None, None);
             request.vouched.iter_mut().for_each(|it| it.fields = Arc::clone(&fields));
             return Ok(());
@@ -149,9 +149,9 @@ impl ForwardAuth {
         *notes.auth_time.get_or_insert_default() += begun.elapsed();
         let Ok(said) = said else { return Err(Stopped::Gone) };
         match said.unwrap_or(Err(Silent::TimedOut)) {
-            Ok(Said::Yes { head, fields, cookies }) => {
+            Ok(ServiceAnswer::Yes { head, fields, cookies }) => {
                 if let Some(tag) = tag {
-                    Passed::remember(tag, &fields, &cookies, self.settings.cache);
+                    Remembered::remember(tag, &fields, &cookies, self.settings.cache);
                 }
                 self.note(request, None, Some(head));
                 if let Some(vouched) = &mut request.vouched {
@@ -160,7 +160,7 @@ impl ForwardAuth {
                 }
                 Ok(())
             }
-            Ok(Said::No { head, body }) => {
+            Ok(ServiceAnswer::No { head, body }) => {
                 let denied = denied(&head, body, configured);
                 self.note(request, Some(head.status()), Some(head));
                 Err(denied)
@@ -184,7 +184,7 @@ impl ForwardAuth {
         service: &ProxyRoute,
         pool: &Rc<Pool>,
         question: &OutgoingRequest,
-    ) -> Result<Said, Silent> {
+    ) -> Result<ServiceAnswer, Silent> {
         let mut trace = Trace::default();
         let answer = fetch(&service.upstream, pool, question, &mut trace, |_| {}).await?;
         let (head, mut body) = (answer.head, answer.body);
@@ -199,7 +199,7 @@ impl ForwardAuth {
         let is_whole = poll_fn(|context| body.poll_whole(context, BODY_BYTES_MAX)).await?;
         if !is_yes {
             let body = is_whole.then(|| body.take_ahead());
-            return Ok(Said::No { head, body });
+            return Ok(ServiceAnswer::No { head, body });
         }
         let copied = self.settings.copied().filter_map(|(from, to)| {
             let values = head.header_values(from).filter(|value| !value.is_empty());
@@ -209,7 +209,7 @@ impl ForwardAuth {
         });
         let cookies = head.header_values("set-cookie").map(<[u8]>::to_vec).collect();
         let fields = copied.collect();
-        Ok(Said::Yes { head, fields, cookies })
+        Ok(ServiceAnswer::Yes { head, fields, cookies })
     }
 
     /// Notes that it was asked, and what came of it. Cookies of a service that was asked before stay.
@@ -284,7 +284,7 @@ static KNOWN: LazyLock<Mutex<Cache<Mac, Known>>> =
 
 /// Requests of a route that may go on, by what would be asked about them.
 #[derive(Debug)]
-struct Passed {
+struct Remembered {
     /// The route's own: nobody else finds what it remembers, and after a reload nobody does. No field of a client's is kept.
     key: MacKey,
 }
@@ -295,13 +295,13 @@ struct Known {
     until: Duration,
 }
 
-impl Default for Passed {
+impl Default for Remembered {
     fn default() -> Self {
         Self { key: MacKey::random() }
     }
 }
 
-impl Passed {
+impl Remembered {
     fn find(tag: &Mac) -> Option<VouchedFields> {
         let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(tag).cloned()?;
         (CoarseClock.monotonic() < known.until).then_some(known.fields)

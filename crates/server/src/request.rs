@@ -31,7 +31,7 @@ pub(crate) use concurrent_upload::PieceSource;
 pub use concurrent_upload::{ConcurrentUpload, Rest, UploadEnd};
 pub use connection_source::ConnectionSource;
 pub(crate) use disconnect::{ClientWatch, Disconnected, disconnect};
-pub use file_facts::{FileFacts, There, Wanted};
+pub use file_facts::{FileFacts, FileQuestion, There};
 pub use handed::{Handed, HandedTo};
 pub use parameters::as_read_otherwise;
 pub use program::Program;

@@ -18,13 +18,13 @@ pub(super) struct SlotQueue {
     /// How many wait. Written with the lock held; sequentially consistent, as the servers' counts are: a connection that gives
     /// its slot back and sees no waiter came before the waiter, which will then see the slot.
     waiting: AtomicUsize,
-    line: Mutex<Line>,
+    waiters: Mutex<Waiters>,
 }
 
 #[derive(Debug, Default)]
-struct Line {
+struct Waiters {
     next_number: u64,
-    waiters: BTreeMap<Ticket, Arc<Notify>>,
+    by_ticket: BTreeMap<Ticket, Arc<Notify>>,
 }
 
 /// Whether its client has not had its turn yet, and its number.
@@ -38,36 +38,36 @@ impl SlotQueue {
 
     /// Waits behind all others that are as new, if fewer than `waiters_max` wait. The front is called: there may be room by now.
     pub(super) fn join(&self, waiters_max: usize, is_new: bool) -> Option<Waiter<'_>> {
-        let mut line = self.line();
-        if line.waiters.len() >= waiters_max {
+        let mut waiters = self.waiters();
+        if waiters.by_ticket.len() >= waiters_max {
             return None;
         }
-        let (ticket, called) = ((is_new, line.next_number), Arc::new(Notify::new()));
-        line.next_number += 1;
-        line.waiters.insert(ticket, Arc::clone(&called));
-        self.waiting.store(line.waiters.len(), SeqCst);
-        line.call_after(None);
-        drop(line);
+        let (ticket, called) = ((is_new, waiters.next_number), Arc::new(Notify::new()));
+        waiters.next_number += 1;
+        waiters.by_ticket.insert(ticket, Arc::clone(&called));
+        self.waiting.store(waiters.by_ticket.len(), SeqCst);
+        waiters.call_after(None);
+        drop(waiters);
         Some(Waiter { queue: self, ticket, called })
     }
 
     /// Calls the front waiter: a slot may be free.
     pub(super) fn call_front(&self) {
         if self.waiting() > 0 {
-            self.line().call_after(None);
+            self.waiters().call_after(None);
         }
     }
 
-    fn line(&self) -> MutexGuard<'_, Line> {
+    fn waiters(&self) -> MutexGuard<'_, Waiters> {
         // What it guards is whole between any two statements.
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Line {
+impl Waiters {
     fn call_after(&self, ticket: Option<Ticket>) {
         let start = ticket.map_or(Bound::Unbounded, Bound::Excluded);
-        if let Some((_, called)) = self.waiters.range((start, Bound::Unbounded)).next() {
+        if let Some((_, called)) = self.by_ticket.range((start, Bound::Unbounded)).next() {
             called.notify_one();
         }
     }
@@ -88,16 +88,16 @@ impl Waiter<'_> {
 
     /// Calls the one behind: the slot that is free is none for this one.
     pub(super) fn pass_on(&self) {
-        self.queue.line().call_after(Some(self.ticket));
+        self.queue.waiters().call_after(Some(self.ticket));
     }
 }
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        let mut line = self.queue.line();
-        line.waiters.remove(&self.ticket);
-        self.queue.waiting.store(line.waiters.len(), SeqCst);
-        line.call_after(None);
+        let mut waiters = self.queue.waiters();
+        waiters.by_ticket.remove(&self.ticket);
+        self.queue.waiting.store(waiters.by_ticket.len(), SeqCst);
+        waiters.call_after(None);
     }
 }
 

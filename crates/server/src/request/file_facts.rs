@@ -18,7 +18,7 @@ pub enum There {
 
 /// A path below a folder of the site.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct FileQuestion {
     /// The number of the folder.
     pub look: usize,
     /// The path below it, without a slash at its beginning.
@@ -31,8 +31,8 @@ pub struct FileFacts(OnceCell<Box<Facts>>);
 
 #[derive(Debug, Default)]
 struct Facts {
-    known: RefCell<Vec<(Wanted, There)>>,
-    wanted: RefCell<Option<Wanted>>,
+    known: RefCell<Vec<(FileQuestion, There)>>,
+    wanted: RefCell<Option<FileQuestion>>,
     deadline: Cell<Option<DiskDeadline>>,
 }
 
@@ -42,24 +42,24 @@ impl FileFacts {
     pub fn find(&self, look: usize, relative: &str) -> Option<There> {
         let Facts { known, wanted: first, .. } = &**self.0.get_or_init(Box::default);
         let known = known.borrow();
-        let is_it = |wanted: &Wanted| wanted.look == look && *wanted.relative == *relative;
+        let is_it = |wanted: &FileQuestion| wanted.look == look && *wanted.relative == *relative;
         if let Some((_, there)) = known.iter().find(|(wanted, _)| is_it(wanted)) {
             return Some(*there);
         }
-        let wanted = || Wanted { look, relative: relative.into() };
+        let wanted = || FileQuestion { look, relative: relative.into() };
         first.borrow_mut().get_or_insert_with(wanted);
         None
     }
 
     /// The first path that is wanted. Until it is known, what was found may be wrong.
     #[must_use]
-    pub fn take_wanted(&self) -> Option<Wanted> {
+    pub fn take_wanted(&self) -> Option<FileQuestion> {
         self.0.get()?.wanted.borrow_mut().take()
     }
 
     /// Notes what is there. False if a request has asked for too many.
     #[must_use]
-    pub fn learn(&self, wanted: Wanted, there: There) -> bool {
+    pub fn learn(&self, wanted: FileQuestion, there: There) -> bool {
         let mut known = self.0.get_or_init(Box::default).known.borrow_mut();
         known.push((wanted, there));
         known.len() <= KNOWN_MAX

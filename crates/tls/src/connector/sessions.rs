@@ -30,13 +30,13 @@ pub(super) struct Sessions {
 struct Memory {
     /// The one whose share goes in the next ClientHello, if it is not the first of all.
     group: Option<NamedGroup>,
-    tls12: Option<Kept<Tls12ClientSessionValue>>,
+    tls12: Option<StoredSession<Tls12ClientSessionValue>>,
     /// The newest is at the back.
-    tls13: VecDeque<Kept<Tls13ClientSessionValue>>,
+    tls13: VecDeque<StoredSession<Tls13ClientSessionValue>>,
 }
 
 #[derive(Debug)]
-struct Kept<S> {
+struct StoredSession<S> {
     session: S,
     end: SessionEnd,
 }
@@ -101,7 +101,7 @@ impl KeptSession for Sessions {
     }
 }
 
-impl<S> Kept<S> {
+impl<S> StoredSession<S> {
     /// By a connection whose notes tell for how long.
     fn new(session: S) -> Self {
         Self { session, end: rustls_callbacks::session_end() }
@@ -120,7 +120,7 @@ impl ClientSessionStore for Sessions {
     }
 
     fn set_tls12_session(&self, _name: ServerName<'static>, session: Tls12ClientSessionValue) {
-        self.memory().tls12 = Some(Kept::new(session));
+        self.memory().tls12 = Some(StoredSession::new(session));
     }
 
     fn tls12_session(&self, _name: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
@@ -139,7 +139,7 @@ impl ClientSessionStore for Sessions {
         if memory.tls13.len() >= TICKETS_MAX {
             memory.tls13.pop_front();
         }
-        memory.tls13.push_back(Kept::new(session));
+        memory.tls13.push_back(StoredSession::new(session));
     }
 
     fn take_tls13_ticket(&self, _name: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {

@@ -11,7 +11,7 @@ use crate::files::file_route::FileRoute;
 use crate::files::handler::Files;
 use crate::proxy_cache::Begun;
 use crate::redirect::pattern::Rewritten;
-use crate::request::{Program, Request, Wanted, as_read_otherwise};
+use crate::request::{FileQuestion, Program, Request, as_read_otherwise};
 use crate::response::{Answer, Response};
 use crate::route::before::Beforehand;
 use crate::route::{Route, Site};
@@ -63,7 +63,7 @@ impl Site {
         &'s self,
         start: &mut Start<'s>,
         request: &mut Request<'_>,
-    ) -> Option<Wanted> {
+    ) -> Option<FileQuestion> {
         while start.outcome.is_none() {
             let asked = Asked::of(request);
             // Most sites ask nothing before, and each request comes by here.
@@ -126,7 +126,7 @@ impl Site {
         &'s self,
         files: &Files,
         start: &mut Start<'s>,
-        wanted: Wanted,
+        wanted: FileQuestion,
         request: &mut Request<'_>,
     ) {
         let mut wanted = Some(wanted);
@@ -226,7 +226,7 @@ pub(super) async fn knowing<T>(
 async fn look(
     files: &Files,
     site: &Site,
-    wanted: Wanted,
+    wanted: FileQuestion,
     request: &Request<'_>,
 ) -> Result<(), HttpError> {
     let folder = site.folder(wanted.look).ok_or(503_u16)?;
