@@ -6,7 +6,7 @@ use super::names::{Names, find_repeated};
 use super::{answers, expressions};
 use crate::diagnostic::Help;
 use crate::map_index::MapKey;
-use crate::model::{Config, Expires, FieldTemplate, Map, Redirect, Template};
+use crate::model::{Config, Expires, FieldTemplate, Map, Redirect, Rewrite, Template};
 use crate::read::Reader;
 
 /// Records every mistake of maps, and of what names them.
@@ -171,17 +171,10 @@ fn check_expires(config: &Config, names: &mut Names<'_>, reader: &mut Reader<'_>
 
 /// What a map says in a redirect is a part of a URL, or all of it.
 fn check_redirects(config: &Config, names: &mut Names<'_>, reader: &mut Reader<'_>) {
-    let mut all: Vec<(String, &Redirect)> = Vec::new();
-    for (number, site) in config.sites.iter().enumerate() {
-        let before = site.before.iter().map(|it| &it.redirects).enumerate();
-        let before = before.map(|(before, it)| (format!("site.{number}.before.{before}"), it));
-        let routes = site.routes.iter().map(|it| &it.redirects).enumerate();
-        let routes = routes.map(|(route, it)| (format!("site.{number}.route.{route}"), it));
-        for (trail, redirects) in before.chain(routes) {
-            let own = redirects.iter().enumerate();
-            all.extend(own.map(|(at, it)| (format!("{trail}.redirect.{at}.to"), it)));
-        }
-    }
+    let all = leading_on(config).into_iter().flat_map(|(trail, redirects, _)| {
+        let own = redirects.iter().enumerate();
+        own.map(move |(at, it)| (format!("{trail}.redirect.{at}.to"), it))
+    });
     for (setting, redirect) in all {
         names.check_words(&setting, redirect.to.maps(), reader);
         let Some(place) = reader.place(&setting) else { continue };
@@ -209,17 +202,24 @@ fn check_redirects(config: &Config, names: &mut Names<'_>, reader: &mut Reader<'
 
 /// The maps that are said in rewrites are there.
 fn check_rewrites(config: &Config, names: &mut Names<'_>, reader: &mut Reader<'_>) {
-    for (number, site) in config.sites.iter().enumerate() {
-        let before = site.before.iter().map(|it| &it.rewrites).enumerate();
-        let before = before.map(|(before, it)| (format!("site.{number}.before.{before}"), it));
-        let routes = site.routes.iter().map(|it| &it.rewrites).enumerate();
-        let routes = routes.map(|(route, it)| (format!("site.{number}.route.{route}"), it));
-        for (trail, rewrites) in before.chain(routes) {
-            for (at, rewrite) in rewrites.iter().enumerate() {
-                names.check_words(&format!("{trail}.rewrite.{at}.to"), rewrite.to.maps(), reader);
-            }
+    for (trail, _, rewrites) in leading_on(config) {
+        for (at, rewrite) in rewrites.iter().enumerate() {
+            names.check_words(&format!("{trail}.rewrite.{at}.to"), rewrite.to.maps(), reader);
         }
     }
+}
+
+/// What leads on: of each site what comes before its routes, then the routes, with their redirects and rewrites.
+fn leading_on(config: &Config) -> Vec<(String, &[Redirect], &[Rewrite])> {
+    let mut all: Vec<(String, &[Redirect], &[Rewrite])> = Vec::new();
+    for (number, site) in config.sites.iter().enumerate() {
+        let trail = |kind: &str, at: usize| format!("site.{number}.{kind}.{at}");
+        let before = site.before.iter().enumerate();
+        all.extend(before.map(|(at, it)| (trail("before", at), &*it.redirects, &*it.rewrites)));
+        let routes = site.routes.iter().enumerate();
+        all.extend(routes.map(|(at, it)| (trail("route", at), &*it.redirects, &*it.rewrites)));
+    }
+    all
 }
 
 /// True if a redirect may lead to what a map says, or through it. Words are encoded, so a URL with some is a path.

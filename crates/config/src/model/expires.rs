@@ -68,11 +68,12 @@ impl ValueType for ExpiresSetting {
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Option<Expires>> {
+        let by_map = item.as_str().and_then(Expires::by_map);
+        if by_map.is_some() {
+            return Some(by_map);
+        }
         match item.as_str() {
             Some("epoch") => Some(Some(Expires::Epoch)),
-            Some(text) if text.starts_with('{') && Expires::by_map(text).is_some() => {
-                Some(Expires::by_map(text))
-            }
             _ => span().read(item, reader).map(|span| Some(Expires::After(span))),
         }
     }
