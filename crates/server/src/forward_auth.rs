@@ -201,10 +201,11 @@ impl ForwardAuth {
             let body = is_whole.then(|| body.take_ahead());
             return Ok(ServiceAnswer::No { head, body });
         }
+        let hop_by_hop = head.hop_by_hop();
         let copied = self.settings.copied().filter_map(|(from, to)| {
             let values = head.header_values(from).filter(|value| !value.is_empty());
             let values: Vec<&[u8]> = values.collect();
-            let is_said = !values.is_empty() && !head.hop_by_hop().has(from.as_bytes());
+            let is_said = !values.is_empty() && !hop_by_hop.has(from.as_bytes());
             is_said.then(|| (to.to_ascii_lowercase(), values.join(&b", "[..])))
         });
         let cookies = head.header_values("set-cookie").map(<[u8]>::to_vec).collect();

@@ -171,8 +171,7 @@ fn of_route(
     let expires = route.expires.as_ref().filter(|_| control != Some(CacheControl::NoStore));
     let by_map = match expires {
         Some(Expires::ByMap(template)) => {
-            let words = Words { answer: Some(response), ..Asked::of(request).words(site.words()) };
-            let said = words.fill(template);
+            let said = words_of(site, request, response).fill(template);
             let said = said.as_deref().and_then(|it| std::str::from_utf8(it).ok());
             said.and_then(Expires::said)
         }
@@ -186,6 +185,11 @@ fn of_route(
     if let (Some(rate), None) = (route.rate, &response.rate) {
         response.rate = Some(Box::new(rate));
     }
+}
+
+/// What words stand for in what is said of a response.
+fn words_of<'w>(site: &'w Site, request: &'w Request<'_>, response: &'w Response) -> Words<'w> {
+    Words { answer: Some(response), ..Asked::of(request).words(site.words()) }
 }
 
 /// Adds what a site says of each of its responses.
@@ -207,7 +211,7 @@ fn add_by_words(
     if fields.is_empty() {
         return;
     }
-    let words = Words { answer: Some(response), ..Asked::of(request).words(site.words()) };
+    let words = words_of(site, request, response);
     let own =
         fields.iter().filter(|(name, _)| !(configured.has(name) && response.fields.has(name)));
     // All say what the response is by itself.
