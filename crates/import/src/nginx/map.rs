@@ -11,7 +11,7 @@ use super::variables::{field, field_with};
 use crate::toml_text::TomlText;
 
 /// A `map` in kettle's words.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Map {
     pub(super) name: String,
     of: String,
@@ -89,20 +89,32 @@ impl Map {
             let each = entries.iter().map(|(key, said)| Some((key.clone(), put(said)?)));
             each.collect::<Option<Vec<_>>>()
         };
-        let default = self.default.as_deref().map(&put);
-        Some(Self {
+        let (values, expressions) = (table(&self.values)?, table(&self.expressions)?);
+        let default = match &self.default {
+            Some(said) => Some(put(said)?),
+            None => None,
+        };
+        Some(Self { name, values, expressions, default, ..self.clone() })
+    }
+
+    /// A map of one expression.
+    fn of_expression(
+        name: String,
+        of: &str,
+        (regex, said): (&str, String),
+        default: Option<&str>,
+        (origin, depth): (&Origin, usize),
+    ) -> Self {
+        Self {
             name,
-            of: self.of.clone(),
-            values: table(&self.values)?,
-            expressions: table(&self.expressions)?,
-            has_stars: self.has_stars,
-            default: match default {
-                Some(said) => Some(said?),
-                None => None,
-            },
-            origin: self.origin.clone(),
-            depth: self.depth,
-        })
+            of: of.to_owned(),
+            values: Vec::new(),
+            expressions: vec![(regex.to_owned(), said)],
+            has_stars: false,
+            default: default.map(str::to_owned),
+            origin: origin.clone(),
+            depth,
+        }
     }
 
     /// True if it goes by the path, itself or through others.
@@ -166,16 +178,8 @@ pub(super) fn of_script(maps: &mut Vec<Map>, regex: &str, origin: &Origin) -> St
         number => format!("{SCRIPT}_{number}"),
     };
     let said = word(&name);
-    maps.push(Map {
-        name,
-        of: "{path}".to_owned(),
-        values: Vec::new(),
-        expressions: vec![(regex.to_owned(), "{1}".to_owned())],
-        has_stars: false,
-        default: Some("{path}".to_owned()),
-        origin: origin.clone(),
-        depth: 1,
-    });
+    let expression = (regex, "{1}".to_owned());
+    maps.push(Map::of_expression(name, "{path}", expression, Some("{path}"), (origin, 1)));
     said
 }
 
@@ -185,27 +189,16 @@ pub(super) fn of_group(
     (of, regex, group): (&str, &str, &str),
     origin: &Origin,
 ) -> String {
-    let is_it = |it: &&Map| {
-        it.name.starts_with(GROUP)
-            && it.of == of
-            && it.expressions == [(regex.to_owned(), format!("{{{group}}}"))]
-    };
-    if let Some(known) = maps.iter().find(is_it) {
-        return word(&known.name);
+    let own = |it: &&Map| it.name.starts_with(GROUP);
+    let name = format!("{GROUP}{}", maps.iter().filter(own).count() + 1);
+    let expression = (regex, format!("{{{group}}}"));
+    let new = Map::of_expression(name, of, expression, None, (origin, DEPTH_MAX));
+    let is_it = |it: &&Map| it.of == new.of && it.expressions == new.expressions;
+    if let Some(known) = maps.iter().filter(own).find(is_it) {
+        return known.word();
     }
-    let number = maps.iter().filter(|it| it.name.starts_with(GROUP)).count() + 1;
-    let name = format!("{GROUP}{number}");
-    let said = word(&name);
-    maps.push(Map {
-        name,
-        of: of.to_owned(),
-        values: Vec::new(),
-        expressions: vec![(regex.to_owned(), format!("{{{group}}}"))],
-        has_stars: false,
-        default: None,
-        origin: origin.clone(),
-        depth: DEPTH_MAX,
-    });
+    let said = new.word();
+    maps.push(new);
     said
 }
 

@@ -252,7 +252,8 @@ impl Writer<'_> {
     fn expires_by_map(&mut self, word: &str) -> Option<String> {
         let is_it = |it: &&Map| word.strip_prefix('$') == Some(&it.word());
         let map = self.maps.iter().find(is_it)?;
-        let name = format!("{}_until", map.name);
+        // No variable of nginx has a point.
+        let name = format!("until.{}", map.name);
         let of_times = map.renamed(name.clone(), expires_of)?;
         let said = of_times.word();
         if !self.maps.iter().any(|it| it.name == name) {
