@@ -207,11 +207,9 @@ impl Issuer {
                     orders.borrow_mut().extend(begun);
                 }
             }
-            if state.standing.failures.wait_until.is_some() {
-                let limit = SystemTime::now() + WAIT_MAX;
+            if let Some(until) = &mut state.standing.failures.wait_until {
                 // A clock that was far ahead must not have the last word.
-                state.standing.failures.wait_until =
-                    state.standing.failures.wait_until.map(|until| until.min(limit));
+                *until = (*until).min(SystemTime::now() + WAIT_MAX);
             }
         }
         for orders in &self.orders {

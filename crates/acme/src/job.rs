@@ -13,7 +13,7 @@ use crate::client::Client;
 use crate::plan::{Blame, Purpose};
 use crate::programs::Warden;
 use crate::protocol::Kind;
-use crate::server::Server;
+use crate::server::{Server, in_one_line};
 use crate::state::StateFolder;
 use crate::wishes::{Authority, Site};
 
@@ -201,11 +201,6 @@ pub(crate) fn text_of(problem: &Problem) -> String {
         text += &format!("; {sub}");
     }
     in_one_line(text)
-}
-
-/// A text that goes into a log, of which each line is one line.
-fn in_one_line(text: String) -> String {
-    text.chars().map(|each| if each.is_control() { ' ' } else { each }).collect()
 }
 
 /// True if the authority does not know the account any more, or has put it out of use.

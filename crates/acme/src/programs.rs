@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
@@ -22,11 +22,10 @@ use kettle_kernel::keeper;
 use kettle_kernel::process;
 use kettle_kernel::warden::{Program, ProgramEnd, read_answer};
 use serde::{Deserialize, Serialize};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::Semaphore;
 use tokio::task::spawn_local;
-use tokio::time::timeout;
 
-use crate::protocol::{Datagrams, Level};
+use crate::protocol::{Datagrams, Level, Questions};
 use crate::server::Server;
 
 /// What the issuer asks for.
@@ -175,8 +174,7 @@ pub struct Warden(Rc<Shared>);
 struct Shared {
     socket: Datagrams,
     server: Server,
-    waiting: RefCell<HashMap<u64, oneshot::Sender<ProgramEnd>>>,
-    number: Cell<u64>,
+    questions: Questions<ProgramEnd>,
     /// It takes no more at once.
     room: Semaphore,
     /// How many are asked for, or are about to be.
@@ -200,8 +198,7 @@ impl Warden {
         let shared = Rc::new(Shared {
             socket: Datagrams::new(socket)?,
             server,
-            waiting: RefCell::default(),
-            number: Cell::new(0),
+            questions: Questions::default(),
             room: Semaphore::new(ASKED_MAX),
             under_way: Cell::new(0),
         });
@@ -209,10 +206,7 @@ impl Warden {
         spawn_local(async move {
             while let Ok(bytes) = listening.socket.receive_bytes().await {
                 let Some((number, done)) = read_answer(&bytes) else { continue };
-                if let Some(asker) = listening.waiting.borrow_mut().remove(&number) {
-                    // An order that was given up waits no longer.
-                    let _ = asker.send(done);
-                }
+                listening.questions.answer(number, done);
             }
         });
         Ok(Self(shared))
@@ -233,24 +227,18 @@ impl Warden {
         let failed = |reason: &str| format!("the program for {what} of {} {reason}", request.site);
         let room = self.0.room.acquire().await;
         let _room = room.map_err(|_| failed("cannot be asked for"))?;
-        let number = self.0.number.get().wrapping_add(1);
-        self.0.number.set(number);
-        let (asker, answer) = oneshot::channel();
-        self.0.waiting.borrow_mut().insert(number, asker);
-        let mut message = number.to_le_bytes().to_vec();
-        message.extend(serde_json::to_vec(request).unwrap_or_default());
-        let asked = async {
-            self.0.socket.send_bytes(&message).await?;
-            answer.await.map_err(io::Error::other)
+        let ask = async |number: u64| {
+            let mut message = number.to_le_bytes().to_vec();
+            message.extend(serde_json::to_vec(request).unwrap_or_default());
+            self.0.socket.send_bytes(&message).await
         };
         // It may wait for others of its site.
-        let answer = timeout(time_max * 2 + ANSWER_TIME_MAX, asked).await;
-        self.0.waiting.borrow_mut().remove(&number);
+        let answer = self.0.questions.ask(ask, time_max * 2 + ANSWER_TIME_MAX).await;
         let (output, reason) = match answer {
-            Ok(Ok(Ok(output))) => (output, None),
-            Ok(Ok(Err((reason, output)))) => (output, Some(reason)),
-            Ok(Err(error)) => (String::new(), Some(error.to_string())),
-            Err(_) => (String::new(), Some("was not heard of in time".to_owned())),
+            Ok(Some(Ok(output))) => (output, None),
+            Ok(Some(Err((reason, output)))) => (output, Some(reason)),
+            Ok(None) => (String::new(), Some("was not heard of in time".to_owned())),
+            Err(error) => (String::new(), Some(error.to_string())),
         };
         if !output.is_empty() {
             let level = if reason.is_none() { Level::Info } else { Level::Warn };

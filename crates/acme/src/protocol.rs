@@ -5,8 +5,11 @@
 #[cfg(test)]
 mod tests;
 
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -14,6 +17,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// What the server says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -244,6 +249,47 @@ impl End {
     /// If nobody is at the other end any more, or what comes is no message.
     pub async fn receive<M: DeserializeOwned>(&self) -> io::Result<M> {
         Ok(serde_json::from_slice(&self.0.receive_bytes().await?)?)
+    }
+}
+
+/// What is asked over a pair, each question with a number that its answer has, too.
+pub(crate) struct Questions<A> {
+    waiting: RefCell<HashMap<u64, oneshot::Sender<A>>>,
+    number: Cell<u64>,
+}
+
+impl<A> Default for Questions<A> {
+    fn default() -> Self {
+        Self { waiting: RefCell::default(), number: Cell::new(0) }
+    }
+}
+
+impl<A> Questions<A> {
+    /// Has a question of a new number sent, and waits for its answer; none if it does not come in time.
+    pub(crate) async fn ask(
+        &self,
+        send: impl AsyncFnOnce(u64) -> io::Result<()>,
+        time_max: Duration,
+    ) -> io::Result<Option<A>> {
+        let number = self.number.get().wrapping_add(1);
+        self.number.set(number);
+        let (asker, answer) = oneshot::channel();
+        self.waiting.borrow_mut().insert(number, asker);
+        let asked = async {
+            send(number).await?;
+            answer.await.map_err(io::Error::other)
+        };
+        let answer = timeout(time_max, asked).await;
+        self.waiting.borrow_mut().remove(&number);
+        answer.map_or(Ok(None), |answer| answer.map(Some))
+    }
+
+    /// Takes the answer to the question of this number.
+    pub(crate) fn answer(&self, number: u64, answer: A) {
+        if let Some(asker) = self.waiting.borrow_mut().remove(&number) {
+            // An order that was given up waits no longer.
+            let _ = asker.send(answer);
+        }
     }
 }
 

@@ -1,17 +1,14 @@
 //! The server as the issuer sees it: it answers challenges, and is told what happened.
 
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use crate::protocol::{End, Kind, Level, Order, REASON_BYTES_MAX, Report};
+use crate::protocol::{End, Kind, Level, Order, Questions, REASON_BYTES_MAX, Report};
 
 /// The other end of the pair.
 #[derive(Clone)]
@@ -19,9 +16,8 @@ pub struct Server(Rc<Shared>);
 
 struct Shared {
     end: End,
-    /// The requests that wait for an answer.
-    waiting: RefCell<HashMap<u64, oneshot::Sender<Option<String>>>>,
-    number: Cell<u64>,
+    /// What it is asked, and answers by a reason if it refuses.
+    questions: Questions<Option<String>>,
 }
 
 /// A challenge that the server answers as long as this is there.
@@ -37,7 +33,7 @@ impl Server {
     /// If the runtime cannot watch it.
     pub fn new(socket: OwnedFd) -> io::Result<Self> {
         let end = End::new(socket)?;
-        Ok(Self(Rc::new(Shared { end, waiting: RefCell::default(), number: Cell::new(0) })))
+        Ok(Self(Rc::new(Shared { end, questions: Questions::default() })))
     }
 
     /// The next order, without those that answer what is asked here.
@@ -48,10 +44,7 @@ impl Server {
         loop {
             match self.0.end.receive().await? {
                 Order::Presented { number, refused } => {
-                    if let Some(waiting) = self.0.waiting.borrow_mut().remove(&number) {
-                        // An order that was given up waits no longer.
-                        let _ = waiting.send(refused);
-                    }
+                    self.0.questions.answer(number, refused);
                 }
                 order => return Ok(order),
             }
@@ -69,27 +62,18 @@ impl Server {
         token: &str,
         key_authorization: &str,
     ) -> io::Result<Presented> {
-        let number = self.0.number.get().wrapping_add(1);
-        self.0.number.set(number);
-        let (answer, answered) = oneshot::channel();
-        self.0.waiting.borrow_mut().insert(number, answer);
         let (name, token) = (name.to_owned(), token.to_owned());
         let withdraw = Report::Withdraw { kind, name: name.clone(), token: token.clone() };
         // From here on it may be there.
         let presented = Presented { server: self.clone(), withdraw: Some(withdraw) };
         let key_authorization = key_authorization.to_owned();
-        let asked = Report::Present { number, kind, name, token, key_authorization };
-        let answer = async {
-            self.0.end.send(&asked).await?;
-            answered.await.map_err(io::Error::other)
+        let ask = async |number| {
+            self.0.end.send(&Report::Present { number, kind, name, token, key_authorization }).await
         };
-        let answer = timeout(ANSWER_TIME_MAX, answer).await;
-        self.0.waiting.borrow_mut().remove(&number);
-        match answer {
-            Ok(Ok(None)) => Ok(presented),
-            Ok(Ok(Some(refused))) => Err(io::Error::other(refused)),
-            Ok(Err(error)) => Err(error),
-            Err(_) => Err(io::Error::other("the server does not take it in time")),
+        match self.0.questions.ask(ask, ANSWER_TIME_MAX).await? {
+            Some(None) => Ok(presented),
+            Some(Some(refused)) => Err(io::Error::other(refused)),
+            None => Err(io::Error::other("the server does not take it in time")),
         }
     }
 
@@ -112,8 +96,7 @@ impl Server {
 
     /// Has the server log a line that is bounded already. What ends lines in it does not.
     pub(crate) fn log_all(&self, level: Level, text: String) {
-        let text = text.chars().map(|each| if each.is_control() { ' ' } else { each }).collect();
-        self.tell(Report::Log { level, text });
+        self.tell(Report::Log { level, text: in_one_line(text) });
     }
 }
 
@@ -133,6 +116,11 @@ pub(crate) fn shortened(mut text: String) -> String {
         text.push_str(" …");
     }
     text
+}
+
+/// A text that goes into a log, of which each line is one line.
+pub(crate) fn in_one_line(text: String) -> String {
+    text.chars().map(|each| if each.is_control() { ' ' } else { each }).collect()
 }
 
 /// The server's main thread answers between two reloads.

@@ -24,10 +24,7 @@ impl Issuer {
                 self.answer(number, done);
             }
             Order::Forget { number, site } => {
-                let done = self.with_site(&site, |state, known| {
-                    state.standing = state.standing.forgotten();
-                    format!("{known}: its order and its failures are forgotten")
-                });
+                let done = self.forget(&site);
                 self.answer(number, done);
             }
             Order::Revoke { number, site, reason } => {
@@ -41,46 +38,59 @@ impl Issuer {
         }
     }
 
-    /// Changes what is known of a site that the configuration has and that nothing is done for at this moment.
-    fn with_site(
-        &mut self,
-        name: &str,
-        change: impl FnOnce(&mut SiteState, &str) -> String,
-    ) -> Result<String, String> {
+    /// The site with this name, and its number: one that the configuration has and that nothing is done for at this moment.
+    fn find(&self, name: &str) -> Result<(usize, &Site, &SiteState), String> {
         if !self.leads {
             return Err("another server has the lock of the state folder, and orders certificates"
                 .to_owned());
         }
-        let sites = self.shared.sites.iter().zip(&mut self.sites);
-        let mut found = sites.filter(|(site, _)| site.names.iter().any(|known| known == name));
-        let (site, state) =
-            found.next().ok_or_else(|| format!("no certificate is fetched for {name}"))?;
+        let mut all = self.shared.sites.iter().zip(&self.sites).enumerate();
+        let found = all.find(|(_, (site, _))| site.names.iter().any(|known| known == name));
+        let (at, (site, state)) =
+            found.ok_or_else(|| format!("no certificate is fetched for {name}"))?;
         if state.is_busy {
             return Err(format!(
                 "{name}: its authority is being asked at this moment; try again after that"
             ));
         }
+        Ok((at, site, state))
+    }
+
+    /// Changes what is known of the site of this number, and says so.
+    fn change(
+        &mut self,
+        at: usize,
+        change: impl FnOnce(&mut SiteState, &str) -> String,
+    ) -> Result<String, String> {
+        let unwritten = || "the state folder cannot be written".to_owned();
+        let mut all = self.shared.sites.iter().zip(&mut self.sites);
+        let (site, state) = all.nth(at).ok_or_else(unwritten)?;
         let text = change(state, site.name());
         state.rests_until = None;
-        if self.shared.state.keep_standing(&site.folder, &state.standing).is_err() {
-            return Err("the state folder cannot be written".to_owned());
-        }
-        Ok(text)
+        let kept = self.shared.state.keep_standing(&site.folder, &state.standing);
+        kept.map(|()| text).map_err(|_| unwritten())
+    }
+
+    /// Forgets a site's order and failures, but for what bounds its orders.
+    fn forget(&mut self, name: &str) -> Result<String, String> {
+        let (at, ..) = self.find(name)?;
+        self.change(at, |state, known| {
+            state.standing = state.standing.forgotten();
+            format!("{known}: its order and its failures are forgotten")
+        })
     }
 
     /// Has a new certificate ordered, as soon as its budget allows.
     fn renew(&mut self, name: &str, now: SystemTime) -> Result<String, String> {
-        let text = self.with_site(name, |state, known| {
+        let (at, ..) = self.find(name)?;
+        let text = self.change(at, |state, known| {
             state.standing.is_asked_for = true;
             state.standing.failures = plan::Failures::default();
             format!("{known}: a new certificate is ordered")
         })?;
-        let mut all = self.shared.sites.iter().zip(&self.sites);
-        let found = all.find(|(site, _)| site.names.iter().any(|known| known == name));
-        let next =
-            found.map(|(site, state)| plan::next(&self.wish(site, now), &state.standing, now));
-        Ok(match next {
-            Some(Step::Rest { until }) => format!(
+        let (_, site, state) = self.find(name)?;
+        Ok(match plan::next(&self.wish(site, now), &state.standing, now) {
+            Step::Rest { until } => format!(
                 "{text} on {}, and not before: it has had its orders of a day, or the authority wants to be left alone",
                 day(until)
             ),
@@ -90,10 +100,7 @@ impl Issuer {
 
     /// Has an order tried at the test directory, if there is one.
     fn rehearse(&mut self, name: &str, now: SystemTime) -> Result<String, String> {
-        self.with_site(name, |_, _| String::new())?;
-        let mut all = self.shared.sites.iter().zip(&self.sites);
-        let found = all.find(|(site, _)| site.names.iter().any(|known| known == name));
-        let Some((site, state)) = found else { return Err(String::new()) };
+        let (at, site, state) = self.find(name)?;
         let authority = site.authorities.first().and_then(|it| self.shared.authorities.get(*it));
         if let Some(authority) = authority.filter(|it| it.test_directory.is_none()) {
             return Err(format!(
@@ -106,7 +113,7 @@ impl Issuer {
         if let Some(until) = first.and_then(|first| state.standing.free_from(first, true, now)) {
             return Err(format!("{name} was validated too often: try again after {}", day(until)));
         }
-        self.with_site(name, |state, known| {
+        self.change(at, |state, known| {
             state.rehearses = true;
             format!("{known}: a rehearsal begins; the log says how it ends")
         })
@@ -114,11 +121,7 @@ impl Issuer {
 
     /// Begins to revoke a site's certificate.
     fn revoke(&mut self, number: u64, name: &str, reason: Option<u8>) -> Result<(), String> {
-        // Whether anything can be done for the site is the same question.
-        self.with_site(name, |_, _| String::new())?;
-        let mut all = self.shared.sites.iter().zip(&self.sites).enumerate();
-        let found = all.find(|(_, (site, _))| site.names.iter().any(|known| known == name));
-        let Some((at, (site, state))) = found else { return Err(String::new()) };
+        let (at, site, state) = self.find(name)?;
         let installed = state.standing.installed.as_ref();
         let installed = installed.ok_or_else(|| format!("{name} has no certificate yet"))?;
         let is_its_own = |number: &usize| {
