@@ -30,7 +30,7 @@ pub struct GrowthBed {
 
 impl GrowthBed {
     pub fn new(arguments: &MeasureArguments, folder: PathBuf) -> Result<Self, String> {
-        packages::ensure_servers(&["openssl", "php-fpm"])?;
+        packages::ensure_all(&["openssl"])?;
         let cpus = cpus()?;
         let (client, servers) = cpus.split_last().ok_or("no processors")?;
         let servers = if servers.is_empty() { std::slice::from_ref(client) } else { servers };
@@ -133,6 +133,8 @@ impl GrowthBed {
         let origin = folder.join("origin");
         let (site, cpus) = (self.site(), self.client.cpus.as_str());
         let origin = if row.kind == Kind::Programs {
+            // nginx's package has the parameters that programs are told.
+            packages::ensure_servers(&["php-fpm", "nginx"])?;
             RunningServer::start(server::php(cpus, &origin), &origin, behind::php_config)?
         } else {
             let command = self.programs.command(Program::Nginx, cpus, &origin);
