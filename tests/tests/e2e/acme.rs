@@ -82,6 +82,8 @@ fn a_restart_orders_nothing() {
     let mut kettle = Kettle::start(fetching(&setup, ""));
     wait_until_served(&kettle, &pebble);
     let before = current(&kettle);
+    // Nothing is written any more once it knows when to renew.
+    wait_until("it has asked", || failures::standing(&kettle)["window"].is_object());
     // Even if it has forgotten all but the certificate; then it says that it looked.
     std::fs::remove_file(kettle.folder.path("state/acme/orders/localhost/standing.json")).unwrap();
     kettle.restart();
