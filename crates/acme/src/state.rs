@@ -224,6 +224,13 @@ pub fn all_folders(state_directory: &Path) -> Vec<PathBuf> {
     vec![root.join(CERTIFICATES), root.join(ORDERS), accounts]
 }
 
+/// What nobody but the issuer may read: keys of accounts and of orders under way.
+#[must_use]
+pub fn secret_folders(state_directory: &Path) -> [PathBuf; 2] {
+    let (root, accounts) = folders(state_directory);
+    [root.join(ORDERS), accounts]
+}
+
 /// Makes a folder that only its owner sees, and those above it.
 ///
 /// # Errors

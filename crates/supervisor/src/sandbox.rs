@@ -13,8 +13,10 @@ use kettle_kernel::sandbox::{Confined, Files, confine_calls, confine_files, land
 
 use crate::prepare::{Act, Need, needs};
 use real_paths::RealPaths;
+use secrets::Secrets;
 
 mod real_paths;
+mod secrets;
 
 /// What holds for this process since its start.
 #[derive(Debug, Default)]
@@ -102,7 +104,7 @@ impl Sandbox {
     /// files that are read anew.
     pub(crate) fn refusals(&self, config: &Config, is_renewal: bool) -> Vec<Diagnostic> {
         let Some(files) = &self.files else { return Vec::new() };
-        let allowed = self.still_there(files);
+        let allowed = self.still_there(files, Secrets::of(config));
         let is_the_keepers = |need: &Need<'_>| {
             keeper::is_there() && need.is_of_reload() && is_chosen_by_root(&need.path)
         };
@@ -142,7 +144,7 @@ impl Sandbox {
                 ));
             }
         }
-        let reads = |path: &str| is_below(Path::new(path), &allowed.read);
+        let reads = |path: &str| allowed.reads(Path::new(path));
         for (is_out_of_reach, what) in [
             (has_backends(config) && !files.connect, "connect to backends"),
             (looks_up_names(config) && !reads("/etc"), "look up the names of backends for long"),
@@ -160,13 +162,13 @@ impl Sandbox {
 
 impl Sandbox {
     /// What may be opened, without what another file or folder has taken the place of: that one may not.
-    fn still_there<'f>(&self, files: &'f Files) -> Allowed<'f> {
+    fn still_there<'f>(&self, files: &'f Files, secrets: Secrets) -> Allowed<'f> {
         let is_the_same = |path: &&PathBuf| {
             self.known.get(*path).is_none_or(|known| identity(path) == Some(*known))
         };
         let still = |list: &'f [PathBuf]| list.iter().filter(is_the_same).map(PathBuf::as_path);
         let write: HashSet<&Path> = still(&files.write).collect();
-        Allowed { read: still(&files.read).chain(write.iter().copied()).collect(), write }
+        Allowed { read: still(&files.read).chain(write.iter().copied()).collect(), write, secrets }
     }
 }
 
@@ -186,6 +188,7 @@ impl fmt::Display for Sandbox {
 /// What a server with this configuration opens after its start, reloads included.
 fn files_of(config: &Config, needs: &[Need<'_>], paths: &mut RealPaths) -> Files {
     let mut files = Files { connect: has_backends(config), ..Files::default() };
+    let secrets = Secrets::of(config);
     files.read.extend(USUAL.iter().map(PathBuf::from));
     files.read.extend(std::env::current_exe());
     if follows_links(config) {
@@ -210,7 +213,7 @@ fn files_of(config: &Config, needs: &[Need<'_>], paths: &mut RealPaths) -> Files
         match need.act {
             Act::Read => files.read.extend(paths.around(&need.path, true)),
             Act::Search | Act::List => files.read.extend(paths.around(&need.path, false)),
-            Act::Append => files.write.extend(written_around(&need.path)),
+            Act::Append => files.write.extend(written_around(&need.path, &secrets)),
             Act::Keep => files.write.push(need.path.to_path_buf()),
             // Beside it lies what is not for this process.
             Act::Fetched => files.read.push(need.path.to_path_buf()),
@@ -224,6 +227,11 @@ fn files_of(config: &Config, needs: &[Need<'_>], paths: &mut RealPaths) -> Files
         list.sort_unstable();
         list.dedup();
         *list = list.iter().filter_map(|path| paths.real(path)).collect();
+        list.sort_unstable();
+        list.dedup();
+    }
+    for list in [&mut files.read, &mut files.write] {
+        *list = secrets.left_out_of(std::mem::take(list));
         list.sort_unstable();
         list.dedup();
     }
@@ -247,12 +255,12 @@ pub(crate) fn files_of_issuer(config: &Config) -> Files {
 
 /// The folder of a log, in which rotation makes another, and of what it is a link to; only the file itself where that would
 /// be too much.
-fn written_around(path: &Path) -> Vec<PathBuf> {
+fn written_around(path: &Path, secrets: &Secrets) -> Vec<PathBuf> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(Path::new("/"));
     let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let mut around = vec![real.clone()];
-    if !is_own(&real) && real != Path::new(LOGS) {
+    if !is_own(&real) && real != Path::new(LOGS) || secrets.are_below(&real) {
         // What is not there cannot be allowed. That it cannot be made is found when it is opened.
         let _ = OpenOptions::new().append(true).create(true).open(&path);
         around = vec![path.clone()];
@@ -277,16 +285,20 @@ struct Allowed<'f> {
     read: HashSet<&'f Path>,
     /// These may be read as well.
     write: HashSet<&'f Path>,
+    secrets: Secrets,
 }
 
 impl Allowed<'_> {
+    /// True if a path may be read; a folder around what is not for this process, all else in it.
+    fn reads(&self, path: &Path) -> bool {
+        is_below(path, &self.read) || self.secrets.is_parted(path, &self.read)
+    }
+
     fn has(&self, need: &Need<'_>, paths: &mut RealPaths) -> bool {
         // What is not there is said elsewhere, and pipes have no place.
         match (paths.real(&need.path), need.act) {
             (Some(path), Act::Append | Act::Keep) => is_below(&path, &self.write),
-            (Some(path), Act::Read | Act::Search | Act::List | Act::Fetched) => {
-                is_below(&path, &self.read)
-            }
+            (Some(path), Act::Read | Act::Search | Act::List | Act::Fetched) => self.reads(&path),
             // It is made by a start.
             (None, Act::Fetched) => false,
             (None, Act::Append | Act::Keep) => {

@@ -158,10 +158,11 @@ impl LoadedIdentities {
         diagnostics: &mut Diagnostics,
     ) -> Option<Arc<Identity>> {
         let Certificate { chain, key, .. } = wanted.files(&config.server)?;
-        if !matches!(chain.value.try_exists(), Ok(true)) {
+        let known = before.and_then(|before| before.fetched.get(&chain.value));
+        if known.is_none() && !matches!(chain.value.try_exists(), Ok(true)) {
             return None;
         }
-        let loaded = match before.and_then(|before| before.fetched.get(&chain.value)) {
+        let loaded = match known {
             Some(before) => before.load_again(&chain.value, &key.value, None),
             None => Identity::load(&chain.value, &key.value, None)
                 .map(|(identity, warnings)| (Arc::new(identity), warnings)),
@@ -177,8 +178,12 @@ impl LoadedIdentities {
                 Some(identity)
             }
             Err(error) => {
-                warn(format!("a certificate that was fetched is not shown: {error}"));
-                None
+                // What is in force and has not ended is better than none, whatever became of its files.
+                let kept = known.filter(|known| SystemTime::now() < known.not_after()).cloned();
+                let outcome = if kept.is_some() { "stays as it was" } else { "is not shown" };
+                warn(format!("a certificate that was fetched {outcome}: {error}"));
+                self.fetched.extend(kept.clone().map(|kept| (chain.value, kept)));
+                kept
             }
         }
     }

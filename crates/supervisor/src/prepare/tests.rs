@@ -407,7 +407,7 @@ fn put(folder: &Path, names: &[&str]) {
 }
 
 #[test]
-fn a_certificate_that_is_fetched_is_awaited_taken_and_kept_where_the_next_one_is_broken() {
+fn a_certificate_that_is_fetched_is_awaited_taken_and_kept_where_the_next_one_is_broken_or_gone() {
     let folder = tempfile::tempdir().unwrap();
     let (config, current) = fetching(folder.path(), "");
     let resumption = SharedResumption::new(Duration::from_secs(3600), 16).unwrap();
@@ -429,8 +429,14 @@ fn a_certificate_that_is_fetched_is_awaited_taken_and_kept_where_the_next_one_is
 
     std::fs::write(current.join("key.pem"), "broken").unwrap();
     let broken = of(&LoadFor::Renewal(&renewed));
-    assert_eq!(broken.identities.len(), 0);
-    assert!(broken.warnings[0].message.contains("is not shown"), "{:?}", broken.warnings);
+    assert!(broken.identities[0].covers("b.example"));
+    assert!(broken.warnings[0].message.contains("stays as it was"), "{:?}", broken.warnings);
+    std::fs::rename(&current, folder.path().join("elsewhere")).unwrap();
+    let moved = of(&LoadFor::Renewal(&broken));
+    assert!(moved.identities[0].covers("b.example"));
+    assert!(moved.warnings[0].message.contains("stays as it was"), "{:?}", moved.warnings);
+    // A start has none that it could keep.
+    assert_eq!(of(&LoadFor::Start).identities.len(), 0);
 }
 
 #[test]

@@ -125,8 +125,14 @@ fn a_log_is_written_with_all_that_rotation_makes_beside_it() {
     assert_eq!(refused(folder.join("other.log").to_str().unwrap()), 1);
     assert_eq!(refused("/dev/null"), 0);
     assert_eq!(refused("/nowhere/access.log"), 1);
-    assert_eq!(written_around(Path::new("/dev/full")), [Path::new("/dev/full")]);
-    assert_eq!(written_around(Path::new("access.log")), [std::env::current_dir().unwrap()]);
+    assert_eq!(
+        written_around(Path::new("/dev/full"), &Secrets::default()),
+        [Path::new("/dev/full")]
+    );
+    assert_eq!(
+        written_around(Path::new("access.log"), &Secrets::default()),
+        [std::env::current_dir().unwrap()]
+    );
 }
 
 #[test]
@@ -138,7 +144,7 @@ fn a_log_that_is_a_link_is_written_where_it_leads_to() {
     }
     fs::write(folder.join("data/a.log"), "").unwrap();
     symlink("../data/a.log", folder.join("links/a.log")).unwrap();
-    let around = written_around(&folder.join("links/a.log"));
+    let around = written_around(&folder.join("links/a.log"), &Secrets::default());
     assert!(around.contains(&folder.join("links")) && around.contains(&folder.join("data")));
 }
 
@@ -234,7 +240,7 @@ fn what_a_further_site_costs_does_not_grow_with_their_number_or_the_depth_of_the
         let files = files_of(&config, &needs(&config), &mut paths);
         let at_start = paths.asked;
         let sandbox = knowing(files.clone());
-        let allowed = sandbox.still_there(&files);
+        let allowed = sandbox.still_there(&files, Secrets::default());
         let mut paths = RealPaths::default();
         assert!(needs(&config).iter().all(|need| allowed.has(need, &mut paths)));
         (at_start, paths.asked, files.read.len())
@@ -280,4 +286,56 @@ fn of_what_is_fetched_the_certificates_are_read_and_the_accounts_are_not() {
     assert!(refused[0].to_string().contains("acme/certificates"), "{refused:?}");
     fs::remove_dir(state.join("acme/certificates")).unwrap();
     assert_eq!(sandbox.refusals(&fetching, false).len(), 1);
+}
+
+#[test]
+fn no_root_around_the_keys_of_accounts_opens_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let state = folder.join("state");
+    for name in
+        ["www", "bodies", "acme/certificates", "acme/orders/a.org", "acme-accounts", "other/deep"]
+    {
+        fs::create_dir_all(state.join(name)).unwrap();
+    }
+    symlink(&state, folder.join("link")).unwrap();
+    let acme = "[[acme]]\nname = \"own\"\ndirectory = \"letsencrypt\"\naccept_terms = true\n";
+    let server = format!("[server]\nstate_directory = {state:?}\n");
+    for (root, more) in [
+        (state.join("www"), ""),
+        (state.clone(), ""),
+        (folder.clone(), ""),
+        (folder.join("link"), ""),
+        (folder.join("link/www"), ""),
+        (state.join("acme-accounts"), ""),
+        (state.join("acme/orders/a.org"), ""),
+        (PathBuf::from("/srv"), "symlinks = \"follow\"\n"),
+    ] {
+        let site = format!(
+            "[[site]]\nnames = [\"a.org\"]\nacme = {{}}\n[[site.route]]\nroot = {root:?}\n{more}"
+        );
+        let config = config(&folder, &format!("{server}{acme}{site}"));
+        let files = allowed(&config);
+        let is_among = |list: &[PathBuf], name: &str| {
+            list.iter().any(|allowed| state.join(name).starts_with(allowed))
+        };
+        for name in ["acme-accounts/own.json", "acme/orders/a.org/key.pem"] {
+            assert!(
+                !is_among(&files.read, name) && !is_among(&files.write, name),
+                "{root:?} {name}"
+            );
+        }
+        assert!(is_among(&files.read, "acme/certificates/a.org/current/key.pem"));
+        if root == state || !more.is_empty() {
+            assert!(is_among(&files.read, "other/deep/file"), "{root:?}");
+        }
+        // The same configuration is no reload that is refused.
+        let is_secret = root.starts_with(state.join("acme-accounts"))
+            || root.starts_with(state.join("acme/orders"));
+        let refused = knowing(files).refusals(&config, false);
+        assert_eq!(refused.is_empty(), !is_secret, "{root:?}: {refused:?}");
+    }
+    // Nor may a log be rotated there.
+    let secrets = Secrets(vec![state.join("acme-accounts")]);
+    assert_eq!(written_around(&state.join("a.log"), &secrets), [state.join("a.log")]);
 }
