@@ -24,7 +24,7 @@ pub(super) fn check(
 /// A file is looked for below some root, and nothing else is.
 fn check_file(route: &str, trail: &str, condition: &Condition, reader: &mut Reader<'_>) {
     if condition.file.is_none() {
-        for name in ["file_path", "file_root", "file_symlinks", "file_dotfiles"] {
+        for name in ["file_path", "file_root", "file_prefix", "file_symlinks", "file_dotfiles"] {
             let is_asked = reader.is_written(&format!("{trail}.file"));
             let place = reader.place(&format!("{trail}.{name}")).filter(|_| !is_asked);
             if let Some(place) = place {
@@ -36,6 +36,15 @@ fn check_file(route: &str, trail: &str, condition: &Condition, reader: &mut Read
     }
     let roots = [format!("{trail}.file_root"), format!("{route}.root")];
     let has_root = roots.iter().any(|it| reader.is_written(it));
+    let prefix = reader.place(&format!("{trail}.file_prefix"));
+    if let Some(place) = prefix.filter(|_| condition.file_root.is_none()) {
+        let message = "`file_prefix` stands in a path for `file_root`".to_owned();
+        return reader.report_at(
+            &place,
+            message,
+            Help::write("file_root = \"/path/to/it\" beside it"),
+        );
+    }
     if !has_root && let Some(place) = reader.place(&format!("{trail}.file")) {
         let message = "nothing says below which folder".to_owned();
         reader.report_at(&place, message, Help::write("file_root = \"/path/to/it\" beside it"));

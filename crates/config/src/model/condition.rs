@@ -74,8 +74,10 @@ settings! {
         pub file: Option<FileKind> = optional(word(FileKind::File), "not asked"),
         /// With `file`: the path to look for, with words as in `try`. One without words may begin with a dot.
         pub file_path: Option<String> = optional(text(&TRY_PATH, ""), "the one asked for, as the route finds its files"),
-        /// With `file`: the folder below which the whole path is looked for.
+        /// With `file`: the folder below which the path is looked for.
         pub file_root: Option<Located<PathBuf>> = optional(located_path(), "the route's"),
+        /// With `file_root`: the beginning of the path, in whole segments, in whose place that folder stands.
+        pub file_prefix: Option<String> = optional(text(&rules::PREFIX, "/"), "none: the whole path is looked for"),
         /// With `file`: what happens at a symbolic link.
         pub file_symlinks: Option<Symlinks> = optional(word(Symlinks::Follow), "the route's `symlinks`"),
         /// With `file`: a name that begins with a dot is found, too.

@@ -114,8 +114,11 @@ impl Folders<'_> {
         let own = route.cloned().unwrap_or_default();
         let root = condition.file_root.as_ref().or(route.and_then(|it| it.root.as_ref()))?;
         let place = match condition.file_root {
-            // The whole path is looked for.
-            Some(_) => Route { text_prefix: Some("/".to_owned()), ..Route::default() },
+            // Of the path, all but this.
+            Some(_) => Route {
+                prefix: condition.file_prefix.clone().or_else(|| Some("/".to_owned())),
+                ..Route::default()
+            },
             None => Route {
                 prefix: own.prefix,
                 text_prefix: own.text_prefix,

@@ -170,7 +170,7 @@ fn no_neighbour_becomes_looser() {
             "location /there/ { try_files $uri /x.php?$args; } location ~ \\.php$ { scgi_pass a; }",
             "/open/* /there/* ~\\.php$! /",
         ),
-        ("location /there/ { alias /srv/; try_files $uri /x.php?a=$uri; }", "/open/* /there/*! /"),
+        ("location /there/ { alias /a; try_files $uri /x?a=$uri; }", "/open/* /there/*! /"),
         (
             "location /there/ { error_page 404 = @a; } location @a { proxy_pass http://a; }",
             "/open/* /there/*{2}> /there/* /",

@@ -6,7 +6,7 @@ use kettle_config::{Expression, Template, quoted};
 
 use super::referer;
 use super::settings::symlinks_of;
-use super::there::file_condition;
+use super::there::Folder;
 use crate::nginx::regex::{of_condition, translated};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -90,8 +90,8 @@ fn there(
         }
     };
     let is_known = Template::of_try(&path).is_some();
-    let condition =
-        file_condition(kind, &path, root, symlinks_of(scope), !operator.starts_with('!'));
+    let folder = Folder { path: root, prefix: String::new(), symlinks: symlinks_of(scope) };
+    let condition = folder.condition(kind, &path, !operator.starts_with('!'));
     is_known.then_some(condition).ok_or(FILES)
 }
 

@@ -11,7 +11,7 @@ use super::place::{Here, Spot};
 use super::root::{ELSEWHERE, Root, is_as_sent, path_of, root_of};
 use super::route::{Answer, Place, Route, Setting, spoken};
 use super::settings::{elsewhere_of, symlinks_of};
-use super::there::{file_condition, is_asked_whole, none_of, say_alike, there_of};
+use super::there::{Folder, prefix_of, say_alike};
 use crate::nginx::location::{self, NAMED, Shut};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -36,13 +36,6 @@ impl Tries<'_> {
     fn ends(&self) -> bool {
         self.fallback.is_none() && self.backend.is_none() && self.led.is_none()
     }
-}
-
-/// Where the files of a place are asked for, and whether by the whole path.
-#[derive(Clone, Copy)]
-struct Searched<'f> {
-    folder: &'f Path,
-    is_whole: bool,
 }
 
 impl Writer<'_> {
@@ -99,9 +92,10 @@ impl Writer<'_> {
         let place = &root.directive.origin;
         let folder = self.below_prefix(&root.folder.display().to_string(), place);
         let mut tries = self.tries(scope, &root, here, is_path)?;
-        let is_whole = is_asked_whole(&route) && !root.strips && root.path.is_none();
-        let asked = Searched { folder: &folder, is_whole };
-        let mut routes = self.missing_files(scope, &route, here, &mut tries, asked)?;
+        let symlinks = symlinks_of(scope);
+        let asked = prefix_of(&route, &root);
+        let asked = asked.map(|prefix| Folder { path: &folder, prefix, symlinks });
+        let mut routes = self.missing_files(scope, &route, here, &mut tries, asked.as_ref())?;
         if self.is_missing(&folder) {
             // Nothing but them answers.
             if routes.iter().any(|it| it.when.len() == route.when.len()) {
@@ -123,8 +117,8 @@ impl Writer<'_> {
             };
             (route.settings, route.access) = (passed.settings, passed.access);
             backend = Some(passed.answer);
-            if is_whole {
-                let there = there_of(&tries.paths, &folder, symlinks_of(scope));
+            if let Some(asked) = &asked {
+                let there = asked.there_of(&tries.paths);
                 routes.extend(self.other_methods(&route, scope, there));
             }
         }
@@ -165,24 +159,26 @@ impl Writer<'_> {
         route: &Route,
         here: Here<'_, 't>,
         tries: &mut Option<Tries<'t>>,
-        asked: Searched<'_>,
+        asked: Option<&Folder<'_>>,
     ) -> Result<Vec<Route>, Shut<'t>> {
-        let Searched { folder, is_whole } = asked;
         let mut routes = Vec::new();
-        let conditions = |paths: &[String]| match self.is_missing(folder) {
+        let conditions = |folder: &Folder<'_>, paths: &[String]| match self.is_missing(folder.path)
+        {
             true => Vec::new(),
-            false => none_of(paths, folder, symlinks_of(scope)),
+            false => folder.none_of(paths),
         };
         if let Some(shut) = location::asked_for_missing(scope) {
             let named = scope.named(shut.directive.words.last().map_or("", String::as_str));
             let is_plain = shut.directive.words.get(..2).is_some_and(|it| it == ["404", "="]);
-            let named = named.filter(|_| is_plain && is_whole).ok_or(shut)?;
+            let (Some(named), Some(folder)) = (named.filter(|_| is_plain), asked) else {
+                return Err(shut);
+            };
             let conditions = match tries {
                 None => {
-                    let any = file_condition("any", "{path}", folder, symlinks_of(scope), false);
+                    let any = folder.condition("any", "{path}", false);
                     vec!["{ method = [\"GET\", \"HEAD\", \"POST\"] }".to_owned(), any]
                 }
-                Some(tries) if tries.ends() => conditions(&tries.paths),
+                Some(tries) if tries.ends() => conditions(folder, &tries.paths),
                 Some(_) => return Err(shut),
             };
             return self.missing(scope, route, here, Led::Named(named), conditions);
@@ -190,10 +186,10 @@ impl Writer<'_> {
         if let Some(tries) = tries
             && let Some(led) = tries.led
         {
-            let conditions = conditions(&tries.paths);
-            let all = match is_whole {
-                true => self.missing(scope, route, here, led, conditions),
-                false => Err(Shut { directive: tries.directive, why: NAMED }),
+            let conditions = asked.map(|it| conditions(it, &tries.paths));
+            let all = match conditions {
+                Some(conditions) => self.missing(scope, route, here, led, conditions),
+                None => Err(Shut { directive: tries.directive, why: NAMED }),
             };
             match all {
                 Ok(led) => routes = led,
@@ -201,7 +197,7 @@ impl Writer<'_> {
                 Err(_) => tries.fallback = Some(self.closed_named(tries.directive, led)),
             }
         }
-        if is_whole {
+        if let Some(folder) = asked {
             routes.extend(self.index_elsewhere(scope, route, here, folder));
         }
         Ok(routes)
@@ -233,7 +229,7 @@ impl Writer<'_> {
         scope: &Scope<'t>,
         route: &Route,
         here: Here<'_, 't>,
-        folder: &Path,
+        folder: &Folder<'_>,
     ) -> Vec<Route> {
         let Some((index, at)) = scope.find("index").and_then(|it| Some((it, elsewhere_of(it)?)))
         else {
@@ -241,13 +237,12 @@ impl Writer<'_> {
         };
         let (names, path) = index.words.split_at(at);
         let Some(path) = path.first() else { return Vec::new() };
-        let symlinks = symlinks_of(scope);
         let mut conditions = vec![
             "{ of = \"{path}\", regex = \"/$\" }".to_owned(),
-            file_condition("folder", "{path}", folder, symlinks, true),
+            folder.condition("folder", "{path}", true),
         ];
         let names: Vec<String> = names.iter().map(|name| format!("{{path}}{name}")).collect();
-        conditions.extend(none_of(&names, folder, symlinks));
+        conditions.extend(folder.none_of(&names));
         self.missing(scope, route, here, Led::Path(path, index), conditions).unwrap_or_default()
     }
 
@@ -361,7 +356,8 @@ impl Writer<'_> {
             },
             None if last.starts_with('@') => match scope.named(last) {
                 None => self.tell_of_last(directive),
-                Some(named) => match self.named_backend(scope, named) {
+                // What a route takes off for its files, it takes off for its backend.
+                Some(named) => match self.named_backend(scope, named).filter(|_| !is_below) {
                     Some(backend) => tries.backend = Some(backend),
                     None => tries.led = Some(Led::Named(named)),
                 },

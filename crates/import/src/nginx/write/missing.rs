@@ -10,7 +10,7 @@ use super::phase::{Found, Way};
 use super::place::Here;
 use super::route::{Answer, Key, Place, Route, Rule, Setting};
 use super::settings::symlinks_of;
-use super::there::{is_asked_whole, none_of};
+use super::there::{Folder, is_asked_whole};
 use crate::nginx::location::{NAMED, Shut};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -112,7 +112,8 @@ impl Writer<'_> {
         let (Some(paths), Some(root), true) = (paths, root, is_whole) else {
             return Ok(Vec::new());
         };
-        let conditions = none_of(&paths, &root, symlinks_of(scope));
+        let folder = Folder { path: &root, prefix: String::new(), symlinks: symlinks_of(scope) };
+        let conditions = folder.none_of(&paths);
         self.missing(scope, route, (spots, spot), led, conditions)
     }
 

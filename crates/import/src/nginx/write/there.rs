@@ -2,47 +2,70 @@
 
 use std::path::Path;
 
-use kettle_config::quoted;
+use kettle_config::{quoted, written_prefix};
 
+use super::root::Root;
 use super::route::{Place, Route};
 use crate::nginx::map::Map;
 use crate::nginx::scope::Scope;
 
-/// Conditions of which one holds not where any of these paths is there, below a folder.
-pub(super) fn none_of(paths: &[String], folder: &Path, symlinks: &str) -> Vec<String> {
-    each_of(paths, folder, symlinks, false)
+/// Where conditions look for the files of a place.
+#[derive(Clone, Debug)]
+pub(super) struct Folder<'f> {
+    pub(super) path: &'f Path,
+    /// The beginning of a request's path in whose place it stands; empty where it is for the whole of it.
+    pub(super) prefix: String,
+    pub(super) symlinks: &'static str,
 }
 
-/// Conditions of which each holds where its path is there, below a folder.
-pub(super) fn there_of(paths: &[String], folder: &Path, symlinks: &str) -> Vec<String> {
-    each_of(paths, folder, symlinks, true)
+impl Folder<'_> {
+    /// Conditions of which one holds not where any of these paths is there.
+    pub(super) fn none_of(&self, paths: &[String]) -> Vec<String> {
+        self.each_of(paths, false)
+    }
+
+    /// Conditions of which each holds where its path is there.
+    pub(super) fn there_of(&self, paths: &[String]) -> Vec<String> {
+        self.each_of(paths, true)
+    }
+
+    fn each_of(&self, paths: &[String], is_there: bool) -> Vec<String> {
+        let condition = |path: &String| {
+            let kind = if path.ends_with('/') { "folder" } else { "file" };
+            self.condition(kind, path, is_there)
+        };
+        paths.iter().map(condition).collect()
+    }
+
+    /// A condition about a file, as nginx looks for it.
+    pub(super) fn condition(&self, kind: &str, path: &str, is_there: bool) -> String {
+        let (folder, path) = (quoted(&self.path.display().to_string()), quoted(path));
+        let prefix = match self.prefix.as_str() {
+            "" => String::new(),
+            prefix => format!(", file_prefix = {}", quoted(&written_prefix(prefix))),
+        };
+        let (symlinks, not) = (self.symlinks, if is_there { "" } else { NOT });
+        format!(
+            "{{ file = \"{kind}\", file_path = {path}, file_root = {folder}{prefix}, file_symlinks = \"{symlinks}\", file_dotfiles = true{not} }}"
+        )
+    }
 }
 
-fn each_of(paths: &[String], folder: &Path, symlinks: &str, is_there: bool) -> Vec<String> {
-    let condition = |path: &String| {
-        let kind = if path.ends_with('/') { "folder" } else { "file" };
-        file_condition(kind, path, folder, symlinks, is_there)
-    };
-    paths.iter().map(condition).collect()
+/// The beginning of a path that is none of a file's below the folder of a place; nothing where conditions look for other paths than a
+/// route does.
+pub(super) fn prefix_of(route: &Route, root: &Root<'_>) -> Option<String> {
+    if !route.rules.is_empty() || route.replaced.is_some() || root.path.is_some() {
+        return None;
+    }
+    match &route.key.place {
+        _ if route.key.regex.is_some() => (!root.strips).then(String::new),
+        Place::Prefix(prefix) => Some(prefix.clone()),
+        Place::Text(text) if root.strips => Some(text.trim_end_matches('/').to_owned()),
+        _ => (!root.strips).then(String::new),
+    }
 }
 
-/// A condition about a file, as nginx looks for it.
-pub(super) fn file_condition(
-    kind: &str,
-    path: &str,
-    folder: &Path,
-    symlinks: &str,
-    is_there: bool,
-) -> String {
-    let folder = quoted(&folder.display().to_string());
-    let path = quoted(path);
-    let not = if is_there { "" } else { ", not = true" };
-    format!(
-        "{{ file = \"{kind}\", file_path = {path}, file_root = {folder}, file_symlinks = \"{symlinks}\", file_dotfiles = true{not} }}"
-    )
-}
-
-/// True if the files of a route lie where a condition finds them, which looks for whole paths.
+/// True if the files of a route lie where a condition finds them by the whole path.
 pub(super) fn is_asked_whole(route: &Route) -> bool {
     let is_whole = !matches!(&route.key.place, Place::Prefix(prefix) if !prefix.is_empty());
     is_whole && route.rules.is_empty() && route.replaced.is_none()
@@ -93,9 +116,9 @@ pub(super) fn asks_by_path(when: &[String], maps: &[Map]) -> bool {
 pub(super) fn is_of_missing(when: &[String]) -> bool {
     when.iter().any(|it| {
         let is_folder = it.contains("file = \"folder\"");
-        it.contains("file_path = \"{path}\"") && it.ends_with(NOT) != is_folder
+        it.contains("file_path = \"{path}\"") && it.contains(NOT) != is_folder
     })
 }
 
-/// How a condition ends that is turned round.
-const NOT: &str = ", not = true }";
+/// What turns a condition round.
+const NOT: &str = ", not = true";

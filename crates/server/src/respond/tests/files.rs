@@ -86,6 +86,27 @@ async fn front_controllers_and_maintenance_are_said_before_routes() {
     assert_eq!(answer(&server, "/b/c").await.0, 200);
 }
 
+#[tokio::test]
+async fn a_folder_stands_for_the_beginning_of_a_path() {
+    let server = server(
+        "[[site.route]]\nprefix = \"/other\"\n\
+         when = [{ file = \"file\", file_root = \"ROOT\", file_prefix = \"/other/place\" }]\n\
+         redirect = [{ to = \"/there\" }]\n[[site.route]]\nrespond = { body = \"else\" }\n",
+    );
+    for (target, status) in [
+        ("/other/place/b/c", 302),
+        ("/other/place/../place/a.html", 302),
+        ("/other/place/b/d", 200),
+        ("/other/place/other/place/b/c", 200),
+        ("/other/place", 200),
+        ("/other/placeb/c", 200),
+        ("/other/b/c", 200),
+        ("/b/c", 200),
+    ] {
+        assert_eq!(answer(&server, target).await.0, status, "{target}");
+    }
+}
+
 /// What is found by a rewrite is looked for by the path that the rewrite made.
 #[tokio::test]
 async fn conditions_are_asked_of_the_path_that_a_rewrite_made() {
