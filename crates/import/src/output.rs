@@ -189,8 +189,8 @@ fn fit_unit(text: &mut TomlText, surroundings: &dyn Surroundings) {
 
 pub(crate) const LOST: &str = "What answers 403 or is lost:";
 pub(crate) const TRIFLES: &str = "What else is not as it was:";
-/// What the name of a backend may have.
-const NAME_LETTERS_MAX: usize = 64;
+/// Letters of the name of a backend or of a server.
+pub(crate) const NAME_LETTERS_MAX: usize = 64;
 const CONTROL_FOLDER: &str = "/run/kettle";
 /// As `packaging/kettle.toml` has it.
 const CONTROL_SOCKET: &str = "/run/kettle/admin.sock";

@@ -304,3 +304,45 @@ fn an_upstream_that_is_trusted_in_two_ways_is_two_backends() {
         assert_eq!(names, expected);
     }
 }
+
+#[test]
+fn clients_come_back_by_the_cookie_that_nginx_names() {
+    for (words, settings, told) in [
+        (
+            "sticky cookie id;",
+            &[
+                "balance = \"cookie\"",
+                "name = \"id\"",
+                "name = \"10.0.0.1:1\"",
+                "name = \"server-2\"",
+            ][..],
+            None,
+        ),
+        (
+            "sticky cookie id expires=1h path=/a httponly secure samesite=Strict; least_conn;",
+            &["max_age = \"3600s\"", "path = \"/a\"", "secure = true", "same_site = \"strict\""],
+            None,
+        ),
+        ("sticky cookie id expires=max;", &["max_age = \"31536000s\""], None),
+        ("sticky cookie id domain=.a.example;", &["name = \"id\""], Some("`domain=.a.example`")),
+        ("sticky cookie id samesite=$x;", &["name = \"id\""], Some("`samesite=$x`")),
+        ("sticky route $x;", &["balance = \"round-robin\""], Some("`sticky route $x`")),
+        ("sticky learn create=$x;", &["balance = \"round-robin\""], Some("`sticky learn")),
+    ] {
+        let text = server("location / { proxy_pass http://app; }");
+        let upstream =
+            format!("http {{ upstream app {{ server 10.0.0.1:1; server unix:/a/b; {words} }}");
+        let made = imported(&text.replacen("http {", &upstream, 1));
+        let config = made.config().unwrap();
+        assert_eq!(
+            config.backends[0].cookie.is_some(),
+            told.is_none_or(|it| !it.starts_with("`sticky"))
+        );
+        for setting in settings {
+            assert!(made.toml.contains(setting), "{words}: {setting}\n{}", made.toml);
+        }
+        let is_told = made.toml.contains("is not carried over");
+        assert_eq!(is_told, told.is_some(), "{words}\n{}", made.toml);
+        assert!(made.toml.contains(told.unwrap_or_default()), "{words}\n{}", made.toml);
+    }
+}

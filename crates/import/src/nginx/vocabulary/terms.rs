@@ -388,7 +388,7 @@ pub(super) static TERMS: &[Term] = &[
     carried("random", "uv"),
     dropped("zone", "uv", "all workers count together"),
     dropped("keepalive", "u", "each worker keeps 32 connections: `keep_alive` of the backend"),
-    dropped("sticky", "u", "`balance = \"cookie\"` of a backend keeps a client with its server"),
+    carried("sticky", "u"),
     dropped("mirror", "hsl", "requests go nowhere else"),
     dropped("mirror_request_body", "hsl", "requests go nowhere else"),
     // Tunnels.

@@ -13,6 +13,7 @@ use crate::nginx::measure;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::offer::list;
+use crate::output::NAME_LETTERS_MAX;
 
 /// A name, where its connections go, and where that stands.
 type Entry<'t> = (String, Target<'t>, &'t Origin);
@@ -281,6 +282,7 @@ impl Writer<'_> {
         }
         let servers: Vec<&Directive> = upstream.iter().filter(|it| it.name == "server").collect();
         self.fails(&servers);
+        self.cookie(upstream);
         if target.is_tls {
             self.backend_tls(scope, &target, origin);
         }
@@ -288,7 +290,8 @@ impl Writer<'_> {
             self.output.text.table("[[backend.server]]", Some(origin));
             self.output.text.set("address", quoted(&target.address), Some(origin));
         }
-        for server in servers {
+        let comes_back = sticky(upstream).is_some();
+        for (number, server) in servers.into_iter().enumerate() {
             let limit =
                 server.words.iter().find(|it| it.starts_with("max_conns=") && *it != "max_conns=0");
             if let Some(limit) = limit.filter(|_| target.is_shared) {
@@ -296,7 +299,7 @@ impl Writer<'_> {
                 let help = "this upstream is asked in several ways, and each has connections of its own: lower `connections` of all";
                 self.output.warn(&server.origin, message, help);
             }
-            self.backend_server(server);
+            self.backend_server(server, comes_back.then_some(number));
         }
     }
 
@@ -322,7 +325,44 @@ impl Writer<'_> {
                 _ => continue,
             };
         }
-        balance
+        if sticky(upstream).is_some() { "cookie" } else { balance }
+    }
+
+    /// The cookie by which clients come back to their server.
+    fn cookie(&mut self, upstream: &[Directive]) {
+        for other in upstream.iter().filter(|it| it.name == "sticky" && !names_cookie(it)) {
+            let message = format!("`{}` is not carried over", spoken(other));
+            let help = "`balance = \"cookie\"` of a backend keeps a client with its server by a cookie of kettle's";
+            self.output.warn(&other.origin, message, help);
+        }
+        let Some(sticky) = sticky(upstream) else { return };
+        let origin = Some(&sticky.origin);
+        self.output.text.table("[backend.cookie]", origin);
+        self.output.text.set("name", quoted(sticky.word(1)), origin);
+        for option in sticky.words.iter().skip(2) {
+            let lower = option.to_ascii_lowercase();
+            let (key, value) = option.split_once('=').unwrap_or((option, ""));
+            let seconds = if value == "max" { Some(A_YEAR) } else { measure::seconds(value) };
+            let seconds = seconds.map(|it| it.clamp(1, A_YEAR));
+            let text = &mut self.output.text;
+            match (key, seconds) {
+                // It is said in any case.
+                ("httponly", _) => {}
+                ("secure", _) => text.set("secure", "true", origin),
+                ("path", _) if value.starts_with('/') => text.set("path", quoted(value), origin),
+                ("expires", Some(seconds)) => {
+                    text.set("max_age", quoted(&format!("{seconds}s")), origin);
+                }
+                _ if lower.starts_with("samesite=") && !value.contains('$') => {
+                    text.set("same_site", quoted(&value.to_ascii_lowercase()), origin);
+                }
+                _ => {
+                    let message = format!("`{option}` is not carried over");
+                    let help = "the cookie is for the host that the client asked for";
+                    self.output.warn(&sticky.origin, message, help);
+                }
+            }
+        }
     }
 
     /// nginx counts them for each server, kettle alike for all of a backend.
@@ -352,7 +392,8 @@ impl Writer<'_> {
         }
     }
 
-    fn backend_server(&mut self, server: &Directive) {
+    /// Writes a server, with a name if it is the one of this number among those that cookies name.
+    fn backend_server(&mut self, server: &Directive, named: Option<usize>) {
         let origin = &server.origin;
         let options: Vec<&str> = server.words.iter().skip(1).map(String::as_str).collect();
         if options.contains(&"down") {
@@ -361,7 +402,14 @@ impl Writer<'_> {
             return;
         }
         self.output.text.table("[[backend.server]]", Some(origin));
-        self.output.text.set("address", quoted(&with_port(server.word(0), 80)), Some(origin));
+        let address = with_port(server.word(0), 80);
+        self.output.text.set("address", quoted(&address), Some(origin));
+        if let Some(number) = named {
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
+            let is_name = address.len() <= NAME_LETTERS_MAX && address.bytes().all(is_plain);
+            let name = if is_name { address } else { format!("server-{}", number + 1) };
+            self.output.text.set("name", quoted(&name), Some(origin));
+        }
         for option in options {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
             match (key, value.parse::<u64>()) {
@@ -438,3 +486,14 @@ fn without_port(address: &str) -> &str {
         _ => address,
     }
 }
+
+/// What says by which cookie clients come back to their server.
+fn sticky(upstream: &[Directive]) -> Option<&Directive> {
+    upstream.iter().find(|it| it.name == "sticky" && names_cookie(it))
+}
+
+fn names_cookie(sticky: &Directive) -> bool {
+    sticky.word(0) == "cookie" && !sticky.word(1).contains('$')
+}
+
+const A_YEAR: u32 = 365 * 24 * 3600;
