@@ -23,7 +23,8 @@ use crate::guard::{CacheControl, Guards};
 use crate::proxy_cache;
 use crate::request::{Head, Presented, Request};
 use crate::response::{
-    Answer, CACHE_CONTROL, ConfiguredFields, LogNotes, Response, forbidding, set_expires,
+    Answer, CACHE_CONTROL, ConfiguredFields, LogNotes, Response, forbidding, make_private,
+    set_expires,
 };
 use crate::route::{Handler, Route, Router, Site};
 use crate::spool::Spool;
@@ -105,6 +106,7 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
     refuse_success(&mut answer, request);
     if let Some(response) = answer.response_mut() {
         add_said(site, (route, said_by), control, request, response);
+        add_cookies(request, response);
     }
     match &mut answer {
         Answer::Response(_) => {}
@@ -112,6 +114,14 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
         Answer::Nothing(nothing) => nothing.log = site.log(route).clone(),
     }
     answer
+}
+
+/// Adds cookies of a service that let the client in. A response that has one is for this client, whatever is said of the rest.
+fn add_cookies(request: &mut Request<'_>, response: &mut Response) {
+    let cookies = request.vouched.as_mut().map(|it| mem::take(&mut it.cookies));
+    let Some(cookies) = cookies.filter(|it| !it.is_empty()) else { return };
+    cookies.iter().for_each(|cookie| response.fields.add("set-cookie", cookie));
+    response.fields = make_private(mem::take(&mut response.fields));
 }
 
 /// Lets no success answer a request for a tunnel that is none: its client would take it for the server's side (RFC 8441 §5).

@@ -31,7 +31,7 @@ use crate::upstream::UpstreamBody;
 pub use answer::{Answer, Nothing, Upgraded};
 pub use configured::ConfiguredFields;
 pub(crate) use configured::{CACHE_CONTROL, forbidding};
-pub use expires::set_expires;
+pub use expires::{make_private, set_expires};
 pub use held::Held;
 pub use log_notes::{LogNotes, Logged};
 pub use send_rate::SendRate;

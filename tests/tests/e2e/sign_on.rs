@@ -252,20 +252,39 @@ fn who_finds_no_place_in_the_service_s_queue_is_not_let_in() {
 
 #[test]
 fn cookies_of_a_yes_are_added_to_the_answer_which_no_cache_may_give_to_others() {
-    let it = Running::with("", "");
-    let mut client = it.client();
-    client.send(&get("/app/x")).unwrap();
-    let said = "HTTP/1.1 200 OK\r\nSet-Cookie: session=new\r\nContent-Length: 3\r\n\r\nyes";
-    answer(&mut it.auth.accept(), said);
-    let told = "HTTP/1.1 200 OK\r\nCache-Control: public\r\nSet-Cookie: own=1\r\nContent-Length: 2\r\n\r\nin";
-    answer(&mut it.app.accept(), told);
-    let response = client.response();
-    for line in
-        ["set-cookie: own=1\r\n", "set-cookie: session=new\r\n", "cache-control: private\r\n"]
-    {
-        assert!(response.head.contains(line), "{line}{}", response.head);
+    let public = "Cache-Control: public, S-MaxAge=60, max-age=5";
+    let cases = [
+        ("", "X: 1", "private"),
+        ("", public, "private, max-age=5"),
+        ("", "Cache-Control: no-store", "no-store"),
+        ("", "Cache-Control: public, no-cache=\"set-cookie, x\", must-revalidate", "private"),
+        ("mark_private = false\nexpires = \"1h\"", "X: 1", "private, max-age=3600"),
+        ("headers = { cache-control = [\"public, max-age=9\"] }", "X: 1", "private, max-age=9"),
+        (
+            "mark_private = false\nheaders = { cache-control = [\"public, x={host}\"] }",
+            public,
+            "private, x=localhost",
+        ),
+    ];
+    for (route, field, told) in cases {
+        let it = Running::with("", route);
+        let mut client = it.client();
+        client.send(&get("/app/x")).unwrap();
+        let said = "HTTP/1.1 200 OK\r\nSet-Cookie: session=new\r\nContent-Length: 3\r\n\r\nyes";
+        answer(&mut it.auth.accept(), said);
+        let fields = format!(
+            "{field}\r\nCDN-Cache-Control: max-age=9\r\nSurrogate-Control: max-age=9\r\nSet-Cookie: own=1"
+        );
+        let answered = format!("HTTP/1.1 200 OK\r\n{fields}\r\nContent-Length: 2\r\n\r\nin");
+        answer(&mut it.app.accept(), &answered);
+        let response = client.response();
+        for line in ["set-cookie: own=1\r\n", "set-cookie: session=new\r\n"] {
+            assert!(response.head.contains(line), "{line}{}", response.head);
+        }
+        assert_eq!(response.header("cache-control"), Some(told), "{route} {field}");
+        assert_eq!(response.head.matches("-control: ").count(), 1, "{}", response.head);
+        assert_eq!(response.body, b"in");
     }
-    assert_eq!(response.body, b"in");
 }
 
 #[test]

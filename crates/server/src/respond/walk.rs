@@ -18,7 +18,7 @@ use crate::forward_auth::{self, Stopped};
 use crate::guard::{CacheControl, Refusal};
 use crate::proxy_cache::Begun;
 use crate::request::{Handed, Head, Request, as_read_otherwise};
-use crate::response::{Answer, CACHE_CONTROL, ConfiguredFields, Held, LogNotes, Nothing, Response};
+use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Nothing, Response};
 use crate::route::{Route, Site};
 use crate::words::Asked;
 use handed::HandedOver;
@@ -195,28 +195,14 @@ fn failed(
 fn say_of_guards(
     (route, said_by): (Option<&Route>, Option<&Route>),
     control: Option<CacheControl>,
-    request: &mut Request<'_>,
+    request: &Request<'_>,
     response: &mut Response,
 ) {
-    let cookies = request.vouched.as_mut().map(|it| std::mem::take(&mut it.cookies));
-    cookies.inspect(|cookies| add_cookies(cookies, response));
     control.inspect(|control| control.say(response));
     // What takes the place of an error is an answer of the route that failed, unless its own says who may read it.
     let own = said_by.and_then(Route::guard).filter(|guard| guard.has_cors());
     let guard = own.or(route.and_then(Route::guard));
     guard.inspect(|guard| guard.add_cors(&request.head, response));
-}
-
-/// Adds cookies of a service's. What has one is for one client, whatever is said of the rest.
-fn add_cookies(cookies: &[Vec<u8>], response: &mut Response) {
-    if cookies.is_empty() {
-        return;
-    }
-    cookies.iter().for_each(|cookie| response.fields.add("set-cookie", cookie));
-    let is_said = |value: &[u8]| [&b"private"[..], b"no-store"].contains(&value);
-    if !response.fields.values(CACHE_CONTROL).any(is_said) {
-        response.fields.add(CACHE_CONTROL, b"private");
-    }
 }
 
 /// Gives an answer what the log is told of it, and what is let go of with it.

@@ -1,12 +1,12 @@
-//! `expires` of a route: until when clients may keep its responses.
+//! Until when clients may keep the responses of a route (`expires`), and which responses are for one client's cache alone.
 
 use std::time::{Duration, SystemTime};
 
 use kettle_config::Expires;
 use kettle_http::date::write_imf_fixdate;
 
-use super::configured::CACHE_CONTROL;
-use super::{ConfiguredFields, Response};
+use super::configured::{CACHE_CONTROL, forbidding};
+use super::{ConfiguredFields, Response, ResponseFields};
 
 /// Says until when clients may keep a response, if it is one of those that nginx says it of; before the operator's own
 /// `Cache-Control`, and in place of a backend's.
@@ -41,6 +41,33 @@ pub fn set_expires(
         .with_own("expires", write_imf_fixdate(at))
         .with_own(CACHE_CONTROL, control)
         .with_lines(&said);
+}
+
+/// Lets no cache keep a response but the client's own. What is said to caches that many share goes: they would heed that before
+/// anything else (RFC 9213 §2.2, `Surrogate-Control`).
+pub fn make_private(mut fields: ResponseFields) -> ResponseFields {
+    let said = fields.values(CACHE_CONTROL).collect::<Vec<_>>().join(&b", "[..]);
+    let mut said = String::from_utf8_lossy(&said).to_ascii_lowercase();
+    if said.contains('"') {
+        // A list of names has commas of its own.
+        said = forbidding(&said).unwrap_or_default();
+    }
+    let of_many =
+        |it: &&str| matches!(*it, "" | "public" | "private") || it.starts_with("s-maxage");
+    let mut kept: Vec<&str> = said.split(',').map(str::trim).filter(|it| !of_many(it)).collect();
+    if !kept.contains(&"no-store") {
+        kept.insert(0, "private");
+    }
+    let names = fields.lines().concat();
+    let names = names.split(|byte| *byte == b'\n').filter_map(|line| {
+        let name = line.split(|byte| *byte == b':').next()?;
+        let is_told = name.ends_with(b"cache-control") || name == b"surrogate-control";
+        is_told.then(|| String::from_utf8_lossy(name).into_owned())
+    });
+    for name in names {
+        fields = fields.without_all(&name);
+    }
+    fields.with(CACHE_CONTROL, kept.join(", "))
 }
 
 fn is_end(byte: &u8) -> bool {
