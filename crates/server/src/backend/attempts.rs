@@ -38,6 +38,8 @@ pub struct Attempts {
     last_failure: Option<Failure>,
     /// The slot for the next try.
     kept: Option<Slot>,
+    /// True if the client has an answer already, with its slot: those that wait for each other's slot would wait in vain.
+    has_answer: bool,
     /// The end of all waiting in the queue together.
     queue_deadline: Option<Instant>,
 }
@@ -70,6 +72,7 @@ impl Backend {
             tried: Vec::new(),
             last_failure: None,
             kept: None,
+            has_answer: false,
             queue_deadline: None,
         }
     }
@@ -118,8 +121,10 @@ impl Attempts {
         };
         let (slot, started) = match choice {
             Choice::Taken(slot) => (slot, now),
-            Choice::Full => (self.wait_or_leave(&successor).await?, Instant::now()),
-            Choice::Nobody | Choice::Drained => return Err(self.exhausted()),
+            Choice::Full if !self.has_answer => {
+                (self.wait_or_leave(&successor).await?, Instant::now())
+            }
+            Choice::Full | Choice::Nobody | Choice::Drained => return Err(self.exhausted()),
         };
         let server = Arc::clone(slot.server());
         let deadline = started + self.backend.settings.connect_timeout;
@@ -141,10 +146,22 @@ impl Attempts {
         self.tried.push(slot.index());
     }
 
-    /// The next try is to be one of another server than this slot's, if one is left that is well; false if none is.
-    pub(crate) fn go_on(&mut self, slot: &Slot) -> bool {
+    /// The next try is to be one of another server than this slot's, if one is left that is well; false if none is. From the first
+    /// answer on that is held meanwhile (`has_answer`), full servers are waited for no more.
+    pub(crate) fn go_on(&mut self, slot: &Slot, has_answer: bool) -> bool {
         self.tried.push(slot.index());
-        let goes_on = self.backend.has_well(&self.tried, Instant::now());
+        let now = Instant::now();
+        let is_held = self.has_answer || has_answer;
+        let goes_on = self.backend.has_well(&self.tried, now)
+            && (!is_held || {
+                let taken = self.take(now);
+                self.kept = match taken {
+                    Choice::Taken(slot) => Some(slot),
+                    _ => None,
+                };
+                self.kept.is_some()
+            });
+        self.has_answer |= has_answer && goes_on;
         if !goes_on {
             self.tried.pop();
         }

@@ -185,7 +185,7 @@ async fn ask(
             }
             Err(PassError::Upstream(error))
                 if outgoing.goes_on_behind(&error, is_stored)
-                    && in_flight.goes_on(&mut attempts, trace) =>
+                    && in_flight.goes_on(&mut attempts, false, trace) =>
             {
                 stored.iter_mut().for_each(Spooled::begin_again);
                 continue;
@@ -194,7 +194,7 @@ async fn ask(
         };
         in_flight.note(&head, trace);
         if outgoing.goes_on_after(head.status(), is_stored)
-            && in_flight.goes_on(&mut attempts, trace)
+            && in_flight.goes_on(&mut attempts, true, trace)
         {
             stored.iter_mut().for_each(Spooled::begin_again);
             // The rest of the body is the next server's from here on.

@@ -50,7 +50,7 @@ async fn try_fetch(
             Ok(head) => {
                 in_flight.note(&head, trace);
                 if request.goes_on_after(head.status(), false)
-                    && in_flight.goes_on(&mut attempts, trace)
+                    && in_flight.goes_on(&mut attempts, true, trace)
                 {
                     kept = Some(Box::new((in_flight, head)));
                     continue;
@@ -63,7 +63,7 @@ async fn try_fetch(
             }
             Err(error)
                 if request.goes_on_behind(&error, false)
-                    && in_flight.goes_on(&mut attempts, trace) => {}
+                    && in_flight.goes_on(&mut attempts, false, trace) => {}
             Err(error) => break error,
         }
     };

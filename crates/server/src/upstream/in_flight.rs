@@ -365,9 +365,14 @@ impl InFlight {
     }
 
     /// Whether another server is to be asked in place of this one, if one is left that is well, and counts that if so. This one is
-    /// asked no more.
-    pub(crate) fn goes_on(&self, attempts: &mut Attempts, trace: &mut Trace) -> bool {
-        let goes_on = attempts.go_on(&self.lease.slot);
+    /// asked no more; its answer is held meanwhile if it `has_answer`.
+    pub(crate) fn goes_on(
+        &self,
+        attempts: &mut Attempts,
+        has_answer: bool,
+        trace: &mut Trace,
+    ) -> bool {
+        let goes_on = attempts.go_on(&self.lease.slot, has_answer);
         if goes_on {
             self.lease.backend.upstream_retried();
             trace.retries += 1;

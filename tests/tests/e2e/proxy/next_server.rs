@@ -8,7 +8,7 @@ use kettle_tests::client::{Client, Dialer};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::unused_address;
+use kettle_tests::setup::{Setup, unused_address};
 
 use super::{answer, before_with, ok, read_head};
 
@@ -72,6 +72,36 @@ fn an_answer_is_passed_on_where_no_other_server_takes_the_request() {
         let entry = kettle.entry("/app/one");
         assert_eq!(entry.text("server"), first.address().to_string());
     }
+}
+
+/// Two that wait with an answer at hand, each for the other's place, would wait in vain.
+#[test]
+fn an_answer_is_passed_on_where_the_next_server_is_full() {
+    let [first, second] = [Backend::listen(), Backend::listen()];
+    let server = |it: &Backend| {
+        format!("[[backend.server]]\naddress = \"{}\"\nconnections = 1\n", it.address())
+    };
+    let routes = format!(
+        "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nretry_on = [\"503\"]\n\
+         [[backend]]\nname = \"app\"\nbalance = \"first\"\nqueue_timeout = \"10m\"\n{}{}",
+        server(&first),
+        server(&second)
+    );
+    let kettle = Kettle::start(Setup::default().more(&routes));
+    let mut one = asking(&kettle, &get("/app/one"));
+    let mut at_first = first.accept();
+    read_head(&mut at_first);
+    let mut two = asking(&kettle, &get("/app/two"));
+    let mut at_second = second.accept();
+    read_head(&mut at_second);
+    at_first.write_all(busy("only").as_bytes()).unwrap();
+    let response = one.response();
+    assert_eq!((response.status, &*response.body), (503, &b"only"[..]));
+    assert!(!kettle.entry("/app/one").has("upstream_retries"));
+    // It has a place again.
+    at_second.write_all(busy("only").as_bytes()).unwrap();
+    answer(&mut at_first, &ok("good"));
+    assert_eq!(two.response().body, b"good");
 }
 
 #[test]
