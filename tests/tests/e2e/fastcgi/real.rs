@@ -4,10 +4,12 @@ use std::fs::{self, Permissions};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use kettle_tests::client::Dialer;
-use kettle_tests::environment::skip;
+use kettle_tests::environment::{patience, skip, wait_until};
 use kettle_tests::http::{Connection, Response, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::{Setup, unused_address};
@@ -179,6 +181,39 @@ fn clients_that_take_their_time_keep_no_process() {
     for client in &mut slow {
         assert_eq!(any_response(client).body.len(), 12_000_000);
     }
+    kettle.wait_for_status("/spool/bytes", 0);
+}
+
+/// Both processes stay free for a quick client while ten take 10 KB in a second each.
+#[test]
+fn ten_clients_of_ten_kilobytes_in_a_second_keep_no_process() {
+    let Some(php) = Php::start(2) else { return };
+    let setup = programs("", "", "queue_timeout = \"60s\"", &[php.address]);
+    let kettle = Kettle::start(with_programs(setup.more("connections = 2\n")));
+    let address = kettle.address();
+    let (is_over, paced) = (AtomicBool::new(false), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for _ in 0..10 {
+            scope.spawn(|| {
+                let mut client = Dialer::default().reading_slowly().connect(address);
+                client.send(&request("GET", "/a.php?huge", "")).unwrap();
+                while !is_over.load(Ordering::Relaxed) {
+                    let mut room = [0; 1_000];
+                    paced.fetch_add(client.receive(&mut room).unwrap(), Ordering::Relaxed);
+                    thread::park_timeout(Duration::from_millis(100));
+                }
+            });
+        }
+        // Each has begun, and has 12 MB to come.
+        wait_until("ten clients read", || paced.load(Ordering::Relaxed) >= 10_000);
+        let begun = Instant::now();
+        for _ in 0..20 {
+            assert_says(&asked(address, "GET", "/a.php", "", b""), &["/a.php"]);
+        }
+        is_over.store(true, Ordering::Relaxed);
+        // Taken at that speed one of the responses alone lasts 20 minutes.
+        assert!(begun.elapsed() < patience());
+    });
     kettle.wait_for_status("/spool/bytes", 0);
 }
 

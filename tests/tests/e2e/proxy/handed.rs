@@ -356,3 +356,55 @@ fn a_path_with_an_encoded_slash_is_no_matter_of_the_file() {
     let response = it.asked(&get("/app/a%2Fb"), &handing("X-Accel-Redirect: /files/a.txt\r\n"));
     assert_eq!((response.status, &*response.body), (200, &b"0123456789"[..]));
 }
+
+#[test]
+fn an_early_answer_leads_to_the_file_and_the_rest_of_the_upload_to_nothing() {
+    let mut it = Running::with("", "", "");
+    let handing = "HTTP/1.1 200 OK\r\nX-Accel-Redirect: /files/a.txt\r\nContent-Length: 0\r\n\r\n";
+    // What is left of the body looks like a request for another file.
+    let rest = get("/public.txt");
+    for framing in
+        [format!("Content-Length: {}", 5 + rest.len()), "Transfer-Encoding: chunked".to_owned()]
+    {
+        let is_chunked = framing.starts_with('T');
+        it.client = Dialer::default().connect(it.kettle.address());
+        let first = if is_chunked { "5\r\nfirst\r\n" } else { "first" };
+        let head = request("POST", "/app/x", &format!("{framing}\r\n"));
+        it.client.send(&[&head[..], first.as_bytes()].concat()).unwrap();
+        let mut server = it.app.accept();
+        read_head(&mut server);
+        assert_eq!(read_exactly(&mut server, first.len()), first.as_bytes());
+        server.write_all(handing.as_bytes()).unwrap();
+        let response = it.client.response();
+        assert_eq!((response.status, &*response.body), (200, &b"0123456789"[..]), "{framing}");
+        // The server is told no end of what it did not get.
+        assert_eq!(kettle_tests::backend::read_to_end(&mut server).0, b"");
+        let rest = match is_chunked {
+            true => format!("{:x}\r\n{}\r\n0\r\n\r\n", rest.len(), String::from_utf8_lossy(&rest)),
+            false => String::from_utf8_lossy(&rest).into_owned(),
+        };
+        it.client.send(rest.as_bytes()).unwrap();
+        it.client.send(&get("/app/next")).unwrap();
+        answer(&mut it.app.accept(), &ok("next"));
+        assert_eq!(it.client.response().body, b"next", "{framing}");
+    }
+}
+
+#[test]
+fn an_early_answer_to_a_stream_of_http2_leads_to_the_file() {
+    let app = Backend::listen();
+    let kettle = Kettle::start(setup(&app, "", "", "").listener("http2 = true"));
+    let mut frames = Frames::connect(&kettle, &[]);
+    let head =
+        frame(HEADERS, END_HEADERS, 1, &fields("POST", "/app/x", &[("content-length", "9")]));
+    frames.send(&[head, frame(DATA, 0, 1, b"first")].concat());
+    let mut server = app.accept();
+    read_head(&mut server);
+    assert_eq!(read_exactly(&mut server, 5), b"first");
+    server.write_all(handing("X-Accel-Redirect: /files/a.txt\r\n").as_bytes()).unwrap();
+    assert_eq!(frames.body(1), b"0123456789");
+    // What was on its way is no mistake, and the connection goes on.
+    frames.send(&[frame(DATA, END_STREAM, 1, b"rest"), frames::get(3, "/app/next")].concat());
+    answer(&mut app.accept(), &ok("next"));
+    assert_eq!(frames.body(3), b"next");
+}

@@ -144,3 +144,40 @@ async fn without_disk_or_memory_the_client_sets_the_speed() {
         assert_eq!(taken(&spool), (0, 0, 0));
     }
 }
+
+#[tokio::test]
+async fn ten_thousand_that_wait_for_their_clients_stay_within_the_bounds_and_lose_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (memory_max, files_max, bytes_max) = (4 << 20, 64, 8 << 20);
+    let spool = Spool::new(folder.path(), bytes_max, memory_max, files_max);
+    let (disks, all) = (Disks::new(Duration::from_secs(60)), content(2 * BLOCK_BYTES));
+    let tasks = tokio::task::LocalSet::new();
+    let flows: Vec<Rc<SpoolFlow>> = (0..10_000_u32)
+        .map(|number| {
+            let client = ClientHost::Ip(IpAddr::V4((0x0a00_0000 + number).into()));
+            let flow = spool.flow(client, &disks);
+            let (all, sending) = (all.clone(), Rc::clone(&flow));
+            tasks.spawn_local(async move {
+                sending.push(all).await;
+                sending.end();
+            });
+            flow
+        })
+        .collect();
+    let is_quiet = |flow: &Rc<SpoolFlow>| flow.is_full() || flow.state.borrow().has_ended;
+    tasks
+        .run_until(async {
+            while !flows.iter().all(is_quiet) {
+                tokio::task::yield_now().await;
+            }
+            let (bytes, files, memory) = taken(&spool);
+            assert!(bytes <= bytes_max / 2 && files <= files_max / 2, "{bytes} {files}");
+            assert!(memory <= memory_max && flows.iter().any(|it| it.is_full()), "{memory}");
+            for flow in &flows {
+                assert!(rest(flow).await == all);
+            }
+        })
+        .await;
+    drop(flows);
+    assert_eq!(taken(&spool), (0, 0, 0));
+}
