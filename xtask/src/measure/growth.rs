@@ -36,8 +36,12 @@ pub enum Kind {
     Connections,
     /// Those that are told to be slow, each a long file.
     Downloads,
-    /// Of a program that is asked by FastCGI.
+    /// Of a program that is asked by FastCGI, over a connection for each request.
     Programs,
+    /// Over connections that are kept.
+    KeptPrograms,
+    /// Of a file that a backend serves.
+    Proxied,
     /// Of a file, each behind a question who may come in.
     Checks,
     /// Of a backend's text, compressed on its way.
@@ -101,6 +105,8 @@ pub const ROWS: &[Row] = &[
     row("idle connections", Kind::Connections, 1_024, &[10, 100, 1_000, 8_000], None),
     row("downloads at 4 KiB/s", Kind::Downloads, 64 << 20, &[100, 1_000, 8_000], None),
     row("KiB of a program by FastCGI", Kind::Programs, 1_024, &[1], Some(0.75)),
+    row("KiB of a program by FastCGI, kept", Kind::KeptPrograms, 1_024, &[1], Some(0.75)),
+    row("KiB of a backend", Kind::Proxied, 1_024, &[1], Some(0.75)),
     row("check of who may come in, and 1 KiB", Kind::Checks, 1_024, &[1], Some(0.80)),
     row("text of 50 KiB, compressed", Kind::Texts, 51_200, &[1], None),
 ];
@@ -231,7 +237,7 @@ fn path(row: &Row, number: u64, round: usize) -> String {
     match row.kind {
         Kind::Files | Kind::Objects => format!("/f{{{number}~{}}}", round + 1),
         Kind::Routes => format!("/r{}/f0", number - 1),
-        Kind::Programs => "/program.php".to_owned(),
+        Kind::Programs | Kind::KeptPrograms => "/program.php".to_owned(),
         Kind::Texts => "/t".to_owned(),
         _ => "/f0".to_owned(),
     }

@@ -132,7 +132,7 @@ impl GrowthBed {
         let folder = self.next_folder();
         let origin = folder.join("origin");
         let (site, cpus) = (self.site(), self.client.cpus.as_str());
-        let origin = if row.kind == Kind::Programs {
+        let origin = if matches!(row.kind, Kind::Programs | Kind::KeptPrograms) {
             // nginx's package has the parameters that programs are told.
             packages::ensure_servers(&["php-fpm", "nginx"])?;
             RunningServer::start(server::php(cpus, &origin), &origin, behind::php_config)?

@@ -7,6 +7,10 @@ use super::Kind;
 pub fn kettle(kind: Kind, port: u16) -> String {
     let (settings, backend) = match kind {
         Kind::Programs => ("backend = \"plain\"\nfastcgi = {}\n", "protocol = \"fastcgi\"\n"),
+        Kind::KeptPrograms => {
+            ("backend = \"plain\"\nfastcgi = {}\n", "protocol = \"fastcgi\"\nkeep_alive = 16\n")
+        }
+        Kind::Proxied => ("backend = \"plain\"\n", ""),
         Kind::Checks => ("forward_auth = { backend = \"plain\", path = \"/check\" }\n", ""),
         Kind::Texts => {
             ("\n[[site.route]]\nprefix = \"/t\"\nbackend = \"plain\"\ncompress = [\"gzip\"]\n", "")
@@ -22,7 +26,11 @@ pub fn kettle(kind: Kind, port: u16) -> String {
 /// What nginx.conf has for it: outside of the server, and in it.
 pub fn nginx(kind: Kind, port: u16) -> (String, String) {
     let within = match kind {
-        Kind::Programs => NGINX_PROGRAMS.to_owned(),
+        Kind::Programs => format!("{NGINX_PROGRAMS}}}\n"),
+        Kind::KeptPrograms => format!("{NGINX_PROGRAMS}fastcgi_keep_conn on;\n}}\n"),
+        Kind::Proxied => {
+            format!("location / {{ proxy_pass http://plain;\n{NGINX_FORWARDS}{NGINX_KEEPS}")
+        }
         Kind::Checks => format!(
             "{NGINX_CHECKED}location = /check {{ internal; proxy_pass http://plain/check;\n{NGINX_ASKS}"
         ),
@@ -32,7 +40,8 @@ pub fn nginx(kind: Kind, port: u16) -> (String, String) {
         Kind::Downloads => return (String::new(), format!("limit_rate {RATE_KIB}k;\n")),
         _ => return (String::new(), String::new()),
     };
-    (format!("upstream plain {{ server 127.0.0.1:{port}; keepalive 64; }}\n"), within)
+    let keep = if kind == Kind::Programs { "" } else { "keepalive 64; " };
+    (format!("upstream plain {{ server 127.0.0.1:{port}; {keep}}}\n"), within)
 }
 
 /// The configuration of PHP-FPM: sixteen processes, one for each connection of the load.
@@ -64,8 +73,6 @@ const RATE_KIB: u32 = 4;
 const NGINX_PROGRAMS: &str = "location ~ \\.php$ {
 include /etc/nginx/fastcgi.conf;
 fastcgi_pass plain;
-fastcgi_keep_conn on;
-}
 ";
 const NGINX_CHECKED: &str = "location / { auth_request /check; }\n";
 /// As nginx' documentation of `auth_request` has it.
@@ -75,6 +82,11 @@ proxy_pass_request_body off;
 proxy_set_header Content-Length \"\";
 proxy_set_header X-Original-URI $request_uri;
 }
+";
+/// What kettle tells every backend.
+const NGINX_FORWARDS: &str = "proxy_set_header Host $host;
+proxy_set_header X-Forwarded-For $remote_addr;
+proxy_set_header X-Forwarded-Proto $scheme;
 ";
 const NGINX_KEEPS: &str = "proxy_http_version 1.1;
 proxy_set_header Connection \"\";
