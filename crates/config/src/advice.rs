@@ -12,7 +12,7 @@ use crate::check::named_backends;
 use crate::diagnostic::Diagnostic;
 use crate::foreign::spelling::{about_variable, variable};
 use crate::model::{
-    Config, FieldTemplate, Listener, ListenerKind, PathPattern, Place, Reach, Site,
+    BackendChoices, Config, FieldTemplate, Listener, ListenerKind, PathPattern, Place, Reach, Site,
 };
 
 /// Looks over a valid configuration. What was made of another program's is that program's way, and gets no advice.
@@ -72,8 +72,9 @@ impl<'c> Seen<'c> {
     fn of(config: &'c Config) -> Self {
         let routes = config.sites.iter().flat_map(|site| &site.routes);
         let mut asked = HashMap::new();
-        for (order, backend) in routes.filter_map(|route| route.backend.as_ref()).enumerate() {
-            asked.entry(backend.value.as_str()).or_insert(order);
+        let choices = BackendChoices::of(config);
+        for (order, backend) in routes.flat_map(|route| choices.backends(route)).enumerate() {
+            asked.entry(backend).or_insert(order);
         }
         let spoken = config.listeners.iter().filter(|it| speaks_tls(&it.kind));
         let mut ports = spoken.filter_map(|it| it.address.port());
@@ -86,7 +87,10 @@ impl<'c> Seen<'c> {
             behind_proxies: behind_proxies.collect(),
             reach,
             served,
-            named: named_backends(config).map(|name| name.value.as_str()).collect(),
+            named: named_backends(config)
+                .map(|name| name.value.as_str())
+                .chain(choices.chosen())
+                .collect(),
             asked,
             tls_port,
             tls_ports: ports.chain(tls_port).collect(),

@@ -7,6 +7,7 @@ mod acme;
 mod answers;
 mod backends;
 mod caches;
+mod chosen_backends;
 mod conditions;
 mod crowds;
 mod expressions;
@@ -49,6 +50,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     forward_auth::check(config, reader);
     caches::check(config, reader);
     maps::check(config, reader);
+    chosen_backends::check(config, reader);
     acme::check(config, reader);
 }
 

@@ -8,6 +8,7 @@ mod acme;
 mod alpn_routes;
 mod answers;
 mod backend;
+mod backend_choice;
 mod before;
 mod cache;
 mod condition;
@@ -17,6 +18,7 @@ mod fastcgi;
 mod forward_auth;
 mod listener;
 mod map;
+mod place;
 mod process;
 mod reach;
 mod redirect;
@@ -35,6 +37,7 @@ pub use backend::{
     Backend, BackendProtocol, BackendServer, BackendTls, Balance, Check, CheckKind, ProxyTlv,
     SameSite, SendProxy, ServerCookie,
 };
+pub use backend_choice::BackendChoices;
 pub use before::Before;
 pub use cache::{Cache, RouteCache};
 pub use condition::{Condition, FileKind, Scheme, Subject, Symlinks};
@@ -48,14 +51,13 @@ pub use listener::{
     UnknownNames,
 };
 pub use map::Map;
+pub use place::{Place, PlaceKey};
 pub use process::{Admin, Limits, Log, LogFormat, Metrics, Sandboxing, ServerSettings};
 pub use reach::Reach;
 pub use redirect::{PathChoice, Redirect, Rewrite};
 pub use respond::Respond;
 pub(crate) use route::PLACES;
-pub use route::{
-    Coding, EarlyHints, Missing, Place, PlaceKey, RequestBuffering, RetryOn, Route, TypeTable,
-};
+pub use route::{Coding, EarlyHints, Missing, RequestBuffering, RetryOn, Route, TypeTable};
 pub use site::{Hsts, Site};
 pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};
 

@@ -51,6 +51,7 @@ pub(crate) use place::{LocatedPath, located_path, log_target, path, plain_path};
 pub use quote::quoted;
 pub(crate) use regex::expression;
 pub use regex::{Captures, Expression, Expressions, TooLarge};
+pub(crate) use rules::map_word;
 pub(crate) use rules::{
     ACME_CONTACT, ACME_DIRECTORY, ACME_WORD, LETS_ENCRYPT, LETS_ENCRYPT_STAGING,
 };

@@ -7,6 +7,7 @@ mod alike;
 pub mod before;
 mod build;
 pub mod conditions;
+mod handler;
 mod internal;
 mod listener;
 mod mistake;
@@ -17,7 +18,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use kettle_config::{
-    Config, Diagnostic, ErrorPage, Expires, LogTarget, Maps, RouteIndex, TxPathChoice,
+    BackendChoices, Config, Diagnostic, ErrorPage, Expires, LogTarget, Maps, RouteIndex,
+    TxPathChoice,
 };
 use kettle_kernel::file_system::Disclosure;
 use kettle_tls::Challenges;
@@ -28,11 +30,9 @@ use crate::clock::OnceAMinute;
 use crate::files::file_route::{FileRoute, SiteRoutes};
 use crate::files::precompressed::CompressionRules;
 use crate::files::programs::AllPrograms;
-use crate::fixed::Fixed;
 use crate::forward_auth::ForwardAuth;
 use crate::guard::Guard;
 use crate::proxy::ProxyRoute;
-use crate::proxy_cache::CachedRoute;
 use crate::redirect::pattern::Paths;
 use crate::request::{Head, Presented};
 use crate::response::{ConfiguredFields, SendRate};
@@ -46,6 +46,7 @@ pub use alike::{AlikeSites, client_auth_groups, first_alike};
 use before::AllBefore;
 use build::build_routes;
 use conditions::{Folders, When};
+pub use handler::Handler;
 use internal::InternalRoutes;
 use listener::HttpsSites;
 pub use listener::KnownNames;
@@ -141,47 +142,6 @@ pub struct Rules {
     pub is_internal: bool,
 }
 
-/// Who answers a request.
-#[derive(Debug)]
-pub enum Handler {
-    /// The files below a folder.
-    Files(Arc<FileRoute>),
-    /// A server of a backend.
-    Proxy(Arc<ProxyRoute>),
-    /// A server of a backend, or what is kept of its responses.
-    Cached(Arc<CachedRoute>),
-    /// The same to all.
-    Fixed(Arc<Fixed>),
-    /// Nothing: the route has no root and no backend, so what its guard and its redirects do not answer gets 404.
-    Nothing(Box<ConfiguredFields>),
-    /// Whatever a test wants to know of a body.
-    #[cfg(test)]
-    Echo(crate::request::tests::Echo),
-}
-
-impl Handler {
-    /// The operator's fields for its errors, where they are not those of the site.
-    #[must_use]
-    pub fn configured(&self) -> Option<&ConfiguredFields> {
-        match self {
-            Handler::Files(files) => Some(&files.configured),
-            Handler::Fixed(fixed) => Some(&fixed.configured),
-            Handler::Nothing(configured) => Some(configured),
-            _ => self.proxy().map(|route| &route.configured),
-        }
-    }
-
-    /// The requests that it passes to a backend, if it has one.
-    #[must_use]
-    pub fn proxy(&self) -> Option<&ProxyRoute> {
-        match self {
-            Handler::Proxy(route) => Some(route),
-            Handler::Cached(route) => Some(&route.proxy),
-            _ => None,
-        }
-    }
-}
-
 impl Router {
     /// The router of a configuration's https listeners, as far as they name no sites: all that have a certificate are reached there.
     /// Opens all roots, and reads the files of users. Where a router of the same configuration is
@@ -199,7 +159,7 @@ impl Router {
         let certificates = certificate_groups(config);
         let mut diagnostics = Vec::new();
         let mut sites = Vec::with_capacity(config.sites.len());
-        let maps = Arc::new(Maps::new(&config.maps));
+        let (maps, choices) = (Arc::new(Maps::new(&config.maps)), BackendChoices::of(config));
         let programs = AllPrograms::of(config.sites.iter().flat_map(|site| &site.routes));
         for (number, site) in config.sites.iter().enumerate() {
             let words = WordSource {
@@ -217,7 +177,7 @@ impl Router {
             let before = AllBefore::open(config, (site, &all), &mut folders, &mut diagnostics);
             let routes = build_routes(
                 config,
-                site,
+                (site, &choices),
                 &all,
                 (upstreams, stores, &words),
                 open,

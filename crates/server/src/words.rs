@@ -309,7 +309,7 @@ impl Words<'_> {
     }
 
     /// What a map says, if nothing of it was filled in.
-    fn own_text(&self, name: &str) -> Option<String> {
+    pub(crate) fn own_text(&self, name: &str) -> Option<String> {
         let map = self.source.maps.find(name)?;
         map.find(&bounded(self.text_with(&map.of, |_| &[]))).text.plain().map(str::to_owned)
     }

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use crate::diagnostic::Help;
 use crate::model::{
-    Backend, BackendProtocol, Config, FastCgi, FieldPart, FieldTemplate, Missing, Route,
+    Backend, BackendChoices, BackendProtocol, Config, FastCgi, FieldPart, FieldTemplate, Missing,
+    Route,
 };
 use crate::read::Reader;
 
@@ -13,18 +14,22 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     let backends = config.backends.iter().enumerate();
     let backends: HashMap<&str, (usize, &Backend)> =
         backends.map(|(number, it)| (it.name.value.as_str(), (number, it))).collect();
+    let choices = BackendChoices::of(config);
     check_pages(config, reader);
     for (number, site) in config.sites.iter().enumerate() {
         for (route, it) in site.routes.iter().enumerate() {
             let trail = format!("site.{number}.route.{route}");
-            let named = it.backend.as_ref().and_then(|name| backends.get(name.value.as_str()));
+            let named = || choices.backends(it).filter_map(|name| backends.get(name));
             if let Some(fastcgi) = &it.fastcgi {
-                check_table(&trail, it, fastcgi, named.map(|(_, backend)| *backend), reader);
+                check_table(&trail, it, fastcgi, named().next().map(|(_, it)| *it), reader);
             }
-            if let Some((number, backend)) = named
-                && backend.protocol == BackendProtocol::FastCgi
-            {
+            let is_of_programs =
+                |(_, backend): &&(usize, &Backend)| backend.protocol == BackendProtocol::FastCgi;
+            let mut programs = named().filter(is_of_programs).peekable();
+            if programs.peek().is_some() {
                 check_route(&trail, it, reader);
+            }
+            for (number, _) in programs {
                 if let Some(place) = reader.place(&format!("backend.{number}.tls")) {
                     let message = "FastCGI is spoken in plain text".to_owned();
                     reader.report_at(&place, message, Help::act("remove it"));

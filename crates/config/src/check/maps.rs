@@ -15,20 +15,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     expressions::check_maps(&config.maps, reader);
     let mut names = Names::of("map", config.maps.iter().map(|map| &map.name));
     for (number, map) in config.maps.iter().enumerate() {
-        let trail = format!("map.{number}");
-        check_keys(&trail, map, reader);
-        names.check_words(&format!("{trail}.of"), map.of.maps(), reader);
-        names.check_words(&format!("{trail}.default"), map.default.maps(), reader);
-        for (key, said) in &map.values {
-            names.check_words(&format!("{trail}.values.{key}"), said.maps(), reader);
-        }
-        for (expression, said) in &map.regex {
-            names.check_words(
-                &format!("{trail}.regex.{}", expression.as_str()),
-                said.maps(),
-                reader,
-            );
-        }
+        check_texts(&format!("map.{number}"), map, &mut names, reader);
     }
     let known = check_circles(&config.maps, &names, reader);
     let is_of_client = |name: &&str| {
@@ -64,6 +51,8 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
                     Some((setting.clone(), template.maps().find(is_of_client)?.to_owned()))
                 });
                 of_clients.extend(found);
+                let choosing = it.backend_map().filter(|map| is_of_client(map));
+                of_clients.extend(choosing.map(|map| (format!("{trail}.backend"), map.to_owned())));
             }
             named.extend(own);
         }
@@ -234,6 +223,20 @@ fn may_lead(text: &FieldTemplate, is_whole: bool) -> bool {
 
 fn written(text: &FieldTemplate) -> String {
     text.parts().iter().map(ToString::to_string).collect()
+}
+
+/// What a map is made of and says names maps that are there, and its keys are keys.
+fn check_texts(trail: &str, map: &Map, names: &mut Names<'_>, reader: &mut Reader<'_>) {
+    check_keys(trail, map, reader);
+    names.check_words(&format!("{trail}.of"), map.of.maps(), reader);
+    names.check_words(&format!("{trail}.default"), map.default.maps(), reader);
+    for (key, said) in &map.values {
+        names.check_words(&format!("{trail}.values.{key}"), said.maps(), reader);
+    }
+    for (expression, said) in &map.regex {
+        let setting = format!("{trail}.regex.{}", expression.as_str());
+        names.check_words(&setting, said.maps(), reader);
+    }
 }
 
 /// Each text is there once, and a star stands where a name begins or ends.

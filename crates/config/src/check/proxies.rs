@@ -6,26 +6,31 @@ use std::collections::HashSet;
 
 use crate::diagnostic::Help;
 use crate::model::{
-    Backend, BackendProtocol, Config, FieldTemplate, Missing, Route, SendProxy, StartTls,
+    Backend, BackendChoices, BackendProtocol, Config, FieldTemplate, Missing, Route, SendProxy,
+    StartTls,
 };
 use crate::read::Reader;
 use crate::setting::is_own_request_header;
 
 /// Records every mistake of routes and the backends that they name.
 pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
+    let choices = BackendChoices::of(config);
     let routes = config.sites.iter().enumerate().flat_map(|(site, it)| {
         let trail = move |route| format!("site.{site}.route.{route}");
         it.routes.iter().enumerate().map(move |(number, route)| (trail(number), route))
     });
     for (trail, route) in routes {
-        check_settings(&trail, route, runs_programs(config, route), reader);
+        check_settings(&trail, route, runs_programs(config, route, &choices), reader);
         check_prefix(&trail, route, reader);
         check_headers(&trail, route, reader);
         answers::check(&trail, route, reader);
     }
     let named = config.sites.iter().flat_map(|site| &site.routes);
-    let named: HashSet<&str> =
-        named.flat_map(Route::backends).map(|it| it.value.as_str()).collect();
+    let named: HashSet<&str> = named
+        .flat_map(Route::backends)
+        .map(|it| it.value.as_str())
+        .chain(choices.chosen())
+        .collect();
     for (index, backend) in config.backends.iter().enumerate() {
         if named.contains(backend.name.value.as_str()) {
             check_backend(&format!("backend.{index}"), backend, reader);
@@ -34,8 +39,10 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
 }
 
 /// True if the backend of a route speaks FastCGI.
-fn runs_programs(config: &Config, route: &Route) -> bool {
-    let named = |it: &&Backend| Some(&it.name.value) == route.backend.as_ref().map(|it| &it.value);
+fn runs_programs(config: &Config, route: &Route, choices: &BackendChoices<'_>) -> bool {
+    // All of one map speak the same.
+    let own = choices.backends(route).next();
+    let named = |it: &&Backend| Some(it.name.value.as_str()) == own;
     let backend = config.backends.iter().find(named).filter(|_| route.root.is_some());
     backend.is_some_and(|backend| backend.protocol == BackendProtocol::FastCgi)
 }

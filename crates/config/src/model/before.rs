@@ -1,9 +1,9 @@
 //! `[[site.before]]`: what a site does before it looks for a route.
 
 use super::condition::Condition;
+use super::place::Place;
 use super::redirect::{Redirect, Rewrite};
 use super::respond::Respond;
-use super::route::Place;
 use crate::rule_index::PathKey;
 use crate::setting::{Expression, expression, optional, rules, section, sections, settings, text};
 

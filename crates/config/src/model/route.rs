@@ -12,15 +12,15 @@ use super::error_page::{ErrorPage, error_pages};
 use super::expires::{Expires, expires};
 use super::fastcgi::FastCgi;
 use super::forward_auth::ForwardAuth;
+use super::place::{Place, PlaceKey};
 use super::redirect::{Redirect, Rewrite};
 use super::respond::Respond;
 use crate::located::Located;
-use crate::rule_index::PathKey;
 use crate::setting::{
     BackendHost, CacheRule, Expression, FieldTemplate, LogTarget, MIB, Network, TRY_PATH,
     backend_host, cache_rules, duration, expression, flag, headers, located_path, located_text,
-    log_target, mime_types, networks, optional, request_headers, rules, section, sections,
-    settings, size, text, text_or_off, texts, word, word_list,
+    log_target, map_word, mime_types, networks, optional, request_headers, rules, section,
+    sections, settings, size, text, text_or_off, texts, word, word_list,
 };
 use crate::word::words;
 
@@ -150,9 +150,10 @@ settings! {
         /// `"follow"`. A route that only redirects, or only keeps clients out, needs none.
         pub root: Option<Located<PathBuf>> = optional(located_path(), "the route has no files"),
         /// The backend that answers in place of files: requests go to one of its servers by HTTP/1.1, and its responses
-        /// come back.
+        /// come back. `"{map:NAME}"`: the one whose name a `[[map]]` says; all that it may say are names of backends, its `default` as well.
+        /// With `cache` it goes by the URL.
         pub backend: Option<Located<String>> =
-            optional(located_text(&rules::BACKEND_NAME), "the route has files, or only redirects"),
+            optional(located_text(&rules::ROUTE_BACKEND), "the route has files, or only redirects"),
         /// With `root`: what answers where no file does.
         pub missing: Missing = word(Missing::NotFound),
         /// With `backend`: the programs that it runs, if it speaks FastCGI.
@@ -344,62 +345,6 @@ settings! {
     }
 }
 
-/// The paths that a route is for, its `regex` apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place<'r> {
-    /// All that begin with these whole segments. Without its last slash; empty for all paths.
-    Prefix(&'r str),
-    /// All that begin with this text.
-    TextPrefix(&'r str),
-    /// This one.
-    Exact(&'r str),
-}
-
-impl<'r> Place<'r> {
-    /// The one that is written, if any.
-    pub(super) fn of(
-        prefix: &'r Option<String>,
-        text_prefix: &'r Option<String>,
-        exact: &'r Option<String>,
-    ) -> Option<Self> {
-        let prefix = prefix.as_ref().map(|it| Self::Prefix(it.trim_end_matches('/')));
-        let text_prefix = || text_prefix.as_deref().map(Self::TextPrefix);
-        prefix.or_else(text_prefix).or_else(|| exact.as_deref().map(Self::Exact))
-    }
-
-    /// True if it is for this path.
-    #[must_use]
-    pub fn has(self, path: &str) -> bool {
-        match self {
-            Self::Prefix(prefix) => {
-                let below = path.strip_prefix(prefix);
-                below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
-            }
-            Self::TextPrefix(text) => path.starts_with(text),
-            Self::Exact(exact) => path == exact,
-        }
-    }
-
-    /// What an index finds its paths by.
-    pub(crate) fn key(self) -> PathKey<'r> {
-        match self {
-            Self::Exact(text) => PathKey::Whole(text),
-            Self::Prefix(text) | Self::TextPrefix(text) => PathKey::begins(text),
-        }
-    }
-
-    /// What all its paths begin with.
-    #[must_use]
-    pub fn text(self) -> &'r str {
-        match self {
-            Self::Prefix(text) | Self::TextPrefix(text) | Self::Exact(text) => text,
-        }
-    }
-}
-
-/// The place of a route, and the expression within it or of the whole site.
-pub type PlaceKey<'r> = (Option<Place<'r>>, Option<&'r str>);
-
 /// The settings that say where a route stands.
 pub(crate) const PLACES: [&str; 4] = ["regex", "prefix", "text_prefix", "exact"];
 
@@ -417,9 +362,16 @@ impl Route {
         (self.place(), self.regex.as_ref().map(Expression::as_str))
     }
 
-    /// The backends that it asks.
+    /// The backends that it names.
     pub fn backends(&self) -> impl Iterator<Item = &Located<String>> {
-        self.backend.iter().chain(self.forward_auth.iter().map(|it| &it.backend))
+        let own = self.backend.iter().filter(|_| self.backend_map().is_none());
+        own.chain(self.forward_auth.iter().map(|it| &it.backend))
+    }
+
+    /// The map that says which backend answers, if one does.
+    #[must_use]
+    pub fn backend_map(&self) -> Option<&str> {
+        map_word(&self.backend.as_ref()?.value)
     }
 
     /// True if it does not let everybody in.

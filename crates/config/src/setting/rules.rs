@@ -129,6 +129,11 @@ pub(crate) static BACKEND_NAME: TextRule = TextRule {
     example: "app",
     read: backend_name,
 };
+pub(crate) static ROUTE_BACKEND: TextRule = TextRule {
+    what: "the name of a backend, or `{map:NAME}`",
+    example: "app",
+    read: |text| backend_name(map_word(text).unwrap_or(text)).map(|_| text.to_owned()),
+};
 pub(crate) static ALPN: TextRule =
     TextRule { what: "an application protocol", example: "http/1.1", read: alpn };
 pub(crate) static PIN: TextRule = TextRule {
@@ -193,6 +198,11 @@ pub(crate) static MEDIA_RANGE: TextRule = TextRule {
 };
 pub(crate) static STATUS: TextRule =
     TextRule { what: "a status from 300 to 599", example: "404", read: status };
+
+/// The name in `{map:NAME}`.
+pub(crate) fn map_word(text: &str) -> Option<&str> {
+    text.strip_prefix("{map:")?.strip_suffix('}')
+}
 
 fn backend_name(text: &str) -> Result<String, Wrong> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);

@@ -9,7 +9,7 @@ use super::ProxyRoute;
 use crate::client_address::ClientHost;
 use crate::request::{Program, Request};
 use crate::upstream::OutgoingRequest;
-use crate::words::Words;
+use crate::words::{Asked, Words};
 
 /// What clients ask for, as far as they can ask for the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,6 +131,26 @@ impl ProxyRoute {
             answer: None,
             vouched: None,
             source: &self.words,
+        }
+    }
+
+    /// What a map says of a request for this path; `None` if that has words. For what `is_shared` it says the same to all who ask for
+    /// the same.
+    pub(crate) fn text_of_map(
+        &self,
+        map: &str,
+        path: &str,
+        request: &Request<'_>,
+        is_shared: bool,
+    ) -> Option<String> {
+        match is_shared.then(|| self.shared_target(path, request)).flatten() {
+            Some(target) => {
+                let reference = target.reference().into();
+                Words { reference, ..self.shared_words(&target) }.own_text(map)
+            }
+            None => {
+                Words { path: Some(path), ..Asked::of(request).words(&self.words) }.own_text(map)
+            }
         }
     }
 

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use kettle_config::{Config, Diagnostic};
+use kettle_config::{BackendChoices, Config, Diagnostic};
 
 use super::conditions::{Folders, When};
+use super::handler::{ChosenBackends, Handler};
 use super::mistake::{root_diagnostic, users_diagnostic};
-use super::{Handler, Route, Rules, own_log};
+use super::{Route, Rules, own_log};
 use crate::files::file_route::{FileRoute, SiteRoutes};
 use crate::files::precompressed::CompressionRules;
 use crate::fixed::Fixed;
@@ -25,7 +26,7 @@ use crate::words::WordSource;
 /// asked for lately.
 pub(super) fn build_routes(
     config: &Config,
-    site: &kettle_config::Site,
+    (site, choices): (&kettle_config::Site, &BackendChoices<'_>),
     all: &SiteRoutes<'_>,
     (upstreams, stores, words): (&Upstreams, &Stores, &WordSource),
     open: &[Route],
@@ -35,18 +36,7 @@ pub(super) fn build_routes(
     for (number, route) in site.routes.iter().enumerate() {
         // Of the same configuration, so that the numbers are the same.
         let same = open.get(number);
-        let upstream = route.backend.as_ref().and_then(|name| upstreams.find(name));
-        let proxy = upstream
-            .map(|it| Arc::new(ProxyRoute::new(site, route, Arc::clone(it), words.clone())));
-        let mut backend = proxy.map(|proxy| {
-            let cache = route.cache.as_ref();
-            let compresses = !route.compress.is_empty();
-            match cache.and_then(|it| CachedRoute::new(it, Arc::clone(&proxy), stores, compresses))
-            {
-                Some(cached) => Handler::Cached(Arc::new(cached)),
-                None => Handler::Proxy(proxy),
-            }
-        });
+        let mut backend = backend((site, route), choices, (upstreams, stores, words));
         let handler = match &route.root {
             None if let Some(backend) = backend.take() => backend,
             None => {
@@ -95,6 +85,30 @@ pub(super) fn build_routes(
         }
     }
     routes
+}
+
+/// The backend of a route, or those that a map chooses among.
+fn backend(
+    (site, route): (&kettle_config::Site, &kettle_config::Route),
+    choices: &BackendChoices<'_>,
+    (upstreams, stores, words): (&Upstreams, &Stores, &WordSource),
+) -> Option<Handler> {
+    let compresses = !route.compress.is_empty();
+    let handler = |name: &str| {
+        let upstream = Arc::clone(upstreams.find(name)?);
+        let proxy = Arc::new(ProxyRoute::new(site, route, upstream, words.clone()));
+        let cache = route.cache.as_ref();
+        let cached =
+            cache.and_then(|it| CachedRoute::new(it, Arc::clone(&proxy), stores, compresses));
+        let handler = cached
+            .map_or_else(|| Handler::Proxy(proxy), |cached| Handler::Cached(Arc::new(cached)));
+        Some((name.to_owned(), handler))
+    };
+    let mut handlers = choices.backends(route).filter_map(handler);
+    match route.backend_map() {
+        None => handlers.next().map(|(_, handler)| handler),
+        Some(map) => ChosenBackends::of(map, handlers).map(|all| Handler::Chosen(Box::new(all))),
+    }
 }
 
 /// What is compressed of a backend's responses.

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use kettle_config::{
-    ClientAuth, ClientAuthMode, Config, Diagnostic, ListenerKind, Position, Reach, Site,
+    BackendChoices, ClientAuth, ClientAuthMode, Config, Diagnostic, ListenerKind, Position, Reach,
+    Site,
 };
 
 /// What leads to a backend.
@@ -35,21 +36,25 @@ struct Doors<'c> {
 type Asked<'c> = (ClientAuthMode, &'c Path, Option<&'c Path>);
 
 /// A warning for each pair of doors to one backend of which one asks for what the other does not.
-pub(super) fn warnings(config: &Config, reach: &Reach<'_>) -> Vec<Diagnostic> {
+pub(super) fn warnings<'c>(config: &'c Config, reach: &Reach<'c>) -> Vec<Diagnostic> {
     let mut backends: BTreeMap<&str, Doors<'_>> = BTreeMap::new();
     add_listeners(config, reach, &mut backends);
-    add_routes(config, reach, &mut backends);
-    add_plain(config, reach, &mut backends);
+    let choices = BackendChoices::of(config);
+    add_routes((config, &choices), reach, &mut backends);
+    add_plain((config, &choices), reach, &mut backends);
     let pairs = backends.iter().flat_map(|(backend, doors)| {
         let pairs = doors.pairs().into_iter().take(PAIRS_MAX);
         pairs.map(move |(asking, open)| diagnostic(config, backend, asking, open))
     });
-    pairs.chain(plain_twins(config, reach)).collect()
+    pairs.chain(plain_twins((config, &choices), reach)).collect()
 }
 
 /// Sites that demand a certificate, and have a name of a site that is served without TLS and leads to the same backend: that sees
 /// the same `Host` from both.
-fn plain_twins(config: &Config, reach: &Reach<'_>) -> Vec<Diagnostic> {
+fn plain_twins<'c>(
+    (config, choices): (&'c Config, &BackendChoices<'c>),
+    reach: &Reach<'c>,
+) -> Vec<Diagnostic> {
     let mut plain: HashMap<&str, Vec<&Site>> = HashMap::new();
     for (_, site) in served_plain(config, reach) {
         for name in &site.names {
@@ -60,8 +65,8 @@ fn plain_twins(config: &Config, reach: &Reach<'_>) -> Vec<Diagnostic> {
     for site in &config.sites {
         let Some(asked) = &site.client_auth else { continue };
         let is_twin = |other: &&Site| {
-            let mut backends = route_backends(other);
-            backends.any(|one| route_backends(site).any(|other| one == other))
+            let mut backends = route_backends(other, choices);
+            backends.any(|one| route_backends(site, choices).any(|other| one == other))
         };
         let of_name = |name: &str| plain.get(name).into_iter().flatten().copied().find(is_twin);
         let twin = site.names.iter().find_map(|name| Some((name, of_name(&name.value)?)));
@@ -86,8 +91,11 @@ fn served_plain<'c>(
     plain.flat_map(|listener| reach.served(listener))
 }
 
-fn route_backends(site: &Site) -> impl Iterator<Item = &str> {
-    site.routes.iter().filter_map(|route| route.backend.as_ref()).map(|name| name.value.as_str())
+fn route_backends<'c>(
+    site: &'c Site,
+    choices: &BackendChoices<'c>,
+) -> impl Iterator<Item = &'c str> {
+    site.routes.iter().flat_map(|route| choices.backends(route))
 }
 
 fn diagnostic(config: &Config, backend: &str, asking: &Door<'_>, open: &Door<'_>) -> Diagnostic {
@@ -157,7 +165,7 @@ fn add_listeners<'c>(
 
 /// Routes of https sites: a request for a site of which the connection is not gets 421.
 fn add_routes<'c>(
-    config: &'c Config,
+    (config, choices): (&'c Config, &BackendChoices<'c>),
     reach: &Reach<'c>,
     backends: &mut BTreeMap<&'c str, Doors<'c>>,
 ) {
@@ -172,7 +180,7 @@ fn add_routes<'c>(
     let defaults: HashSet<usize> =
         default.into_iter().chain(own).map(|(number, _)| number).collect();
     for (number, site) in numbered() {
-        for backend in route_backends(site) {
+        for backend in route_backends(site, choices) {
             let door = of_site(site, true);
             let doors = backends.entry(backend).or_default();
             doors.add_asking(&door, false);
@@ -187,12 +195,12 @@ fn add_routes<'c>(
 
 /// Sites that are served without TLS.
 fn add_plain<'c>(
-    config: &'c Config,
+    (config, choices): (&'c Config, &BackendChoices<'c>),
     reach: &Reach<'c>,
     backends: &mut BTreeMap<&'c str, Doors<'c>>,
 ) {
     for (_, site) in served_plain(config, reach) {
-        for backend in route_backends(site) {
+        for backend in route_backends(site, choices) {
             let doors = backends.entry(backend).or_default();
             doors.plain.get_or_insert_with(|| of_site(site, true));
         }

@@ -46,9 +46,13 @@ pub(super) async fn by_handler(
         }
         handler => handler,
     };
+    let handler = match handler {
+        Handler::Chosen(all) => all.choose(path_of(&request.head, path)?, request)?,
+        handler => handler,
+    };
     let mut answer = match handler {
-        // Asked above.
-        Handler::Files(_) => return Err(404.into()),
+        // Asked and chosen above.
+        Handler::Files(_) | Handler::Chosen(_) => return Err(404.into()),
         Handler::Proxy(it) => proxy::respond(it, pool, bodies, path, request, notes).await?,
         Handler::Cached(it) if is_for_many(&it.proxy, path, request) => {
             proxy::respond(&it.proxy, pool, bodies, path, request, notes).await?
