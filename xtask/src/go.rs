@@ -12,26 +12,36 @@ use crate::{checkout, packages};
 
 /// Builds the programs. They need nothing of the machine they run on.
 pub fn build() -> Result<(), String> {
+    ensure()?;
+    build_of("tests/go", &PACKAGES)?;
+    build_pebble().map(drop)
+}
+
+/// Builds the authority alone. False, and said so, where this Go cannot.
+pub fn build_pebble() -> Result<bool, String> {
+    ensure()?;
+    if !is_new_enough_for_pebble() {
+        println!("this Go is too old for pebble: tests that need it are skipped");
+        return Ok(false);
+    }
+    build_of("tests/pebble", &PEBBLE_PACKAGES).map(|()| true)
+}
+
+fn ensure() -> Result<(), String> {
     let mut version = Command::new("go");
     if version.arg("version").stdout(Stdio::null()).status().is_err() {
         packages::ensure_all(&["golang-go"])?;
     }
-    create_folder(&folder())?;
-    build_of("tests/go", &PACKAGES)?;
-    if is_new_enough_for_pebble() {
-        return build_of("tests/pebble", &PEBBLE_PACKAGES);
-    }
-    println!("this Go is too old for pebble: tests that need it are skipped");
-    Ok(())
+    create_folder(&folder())
 }
 
-/// Pebble asks for Go 1.24.
+/// Pebble asks for Go 1.24, and an older one that knows how fetches that (since Go 1.21).
 fn is_new_enough_for_pebble() -> bool {
     let output = Command::new("go").args(["env", "GOVERSION"]).output();
     let version = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let version = version.unwrap_or_default();
     let minor = version.trim().strip_prefix("go1.").and_then(|rest| rest.split('.').next());
-    minor.and_then(|minor| minor.parse::<u32>().ok()).is_some_and(|minor| minor >= 24)
+    minor.and_then(|minor| minor.parse::<u32>().ok()).is_some_and(|minor| minor >= 21)
 }
 
 fn build_of(module: &str, packages: &[&str]) -> Result<(), String> {
@@ -41,7 +51,7 @@ fn build_of(module: &str, packages: &[&str]) -> Result<(), String> {
         .arg(folder())
         .args(packages)
         .current_dir(checkout::workspace().join(module))
-        .envs([("CGO_ENABLED", "0"), ("GOTOOLCHAIN", "local"), ("GOFLAGS", "")]);
+        .envs([("CGO_ENABLED", "0"), ("GOTOOLCHAIN", "auto"), ("GOFLAGS", "")]);
     // Where there is no network, nobody waits for it to come back.
     match process::follow(&mut command, LIMIT, &mut io::stdout(), &mut |_| {})? {
         Exit::Exited(status) if status.success() => Ok(()),
@@ -73,6 +83,11 @@ pub fn programs() -> impl Iterator<Item = (PathBuf, String)> {
     let all = PACKAGES.iter().chain(&PEBBLE_PACKAGES);
     let found = all.filter_map(name).map(|name| (folder().join(&name), name));
     found.filter(|(path, _)| path.is_file())
+}
+
+/// The authority and the name server that it asks.
+pub fn pebble() -> impl Iterator<Item = PathBuf> {
+    PEBBLE_PACKAGES.iter().filter_map(|it| Some(folder().join(Path::new(it).file_name()?)))
 }
 
 const PACKAGES: [&str; 4] =

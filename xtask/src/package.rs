@@ -131,7 +131,8 @@ impl Choice {
 const TOOLS: &[&str] = &["binutils", "ca-certificates", "rpm", "xz-utils"];
 
 /// What tries them.
-const TEST_TOOLS: &[&str] = &["cpio", "curl", "e2fsprogs", "iproute2", "mmdebstrap", "python3"];
+const TEST_TOOLS: &[&str] =
+    &["cpio", "curl", "e2fsprogs", "iproute2", "mmdebstrap", "openssl", "python3"];
 
 const USAGE: &str = "\
 cargo xtask package WHAT [--arch NAME] [--profile NAME | --programs DIR] [--output DIR]

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use super::release::Release;
 use super::{deb, oci, rpm};
-use crate::process;
 use crate::vm::apt::Mirror;
 use crate::vm::cache::Cache;
+use crate::{go, process};
 
 /// Makes the packages and tries them all.
 pub fn run(release: &Release) -> Result<(), String> {
@@ -26,8 +26,13 @@ fn check_deb(release: &Release) -> Result<(), String> {
     for package in &made {
         process::run_quietly(Command::new("cp").arg(package).arg(root.join("tmp")))?;
     }
+    let has_pebble = go::build_pebble()?;
+    for program in go::pebble().filter(|_| has_pebble) {
+        process::run_quietly(Command::new("cp").arg(program).arg(root.join("tmp")))?;
+    }
     in_namespaces(CHECK_DEB, &[&root])?;
-    println!("deb: installed, served, upgraded, removed and purged");
+    let certified = if has_pebble { "fetched a certificate and renewed it, " } else { "" };
+    println!("deb: installed, served, {certified}upgraded, removed and purged");
     Ok(())
 }
 

@@ -62,6 +62,8 @@ http {
 }
 END
 mkdir "$root/srv/acme"
+# As nginx's package has it.
+inside install -d -o www-data -g adm /var/log/nginx
 inside kettle import nginx /tmp/nginx.conf >"$root/etc/kettle/kettle.toml"
 sed -i '/^user = /d; s|"/var/log/nginx/|"/var/log/kettle/|' "$root/etc/kettle/kettle.toml"
 inside kettle check /etc/kettle/kettle.toml >/dev/null
@@ -73,6 +75,59 @@ echo proof >"$root/srv/acme/.well-known/acme-challenge/token"
 [ "$(fetch --location http://localhost/.well-known/acme-challenge/token)" = proof ] || fail "no proof for authorities"
 reload
 stop
+if [ -x "$root/tmp/pebble" ]; then
+    say "serve: a site that is trusted, by eight lines, and renewed"
+    certify() {
+        name=$1; shift
+        openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$name" \
+            -keyout "$root/tmp/$name.key" -out "$root/tmp/$name.pem" "$@" 2>"$root/tmp/log" || { cat "$root/tmp/log"; fail "no certificate"; }
+    }
+    certify authority
+    certify 127.0.0.1 -CA "$root/tmp/authority.pem" -CAkey "$root/tmp/authority.key" \
+        -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=CA:FALSE
+    cat >"$root/tmp/pebble.json" <<'END'
+{"pebble": {"listenAddress": "127.0.0.1:14000", "managementListenAddress": "127.0.0.1:15000",
+ "certificate": "/tmp/127.0.0.1.pem", "privateKey": "/tmp/127.0.0.1.key", "tlsPort": 443, "httpPort": 80, "keyAlgorithm": "ecdsa",
+ "retryAfter": {"authz": 1, "order": 1}, "profiles": {"default": {"description": "short", "validityPeriod": 36}}}}
+END
+    cp "$root/tmp/authority.pem" "$root/etc/kettle/pebble.pem"
+    cat >"$root/etc/kettle/kettle.toml" <<'END'
+acme = [{ name = "pebble", directory = "https://127.0.0.1:14000/dir", roots = "/etc/kettle/pebble.pem", accept_terms = true }]
+[[listener]]
+address = "0.0.0.0:443"
+[[site]]
+names = ["example.test"]
+acme = {}
+[[site.route]]
+root = "/srv/www"
+END
+    inside /tmp/pebble-challtestsrv -dnsserver 127.0.0.1:15053 -management 127.0.0.1:15001 -defaultIPv4 127.0.0.1 -defaultIPv6 '' \
+        -doh '' -http01 '' -https01 '' -tlsalpn01 '' >"$root/tmp/names" 2>&1 &
+    names=$!
+    inside env PEBBLE_VA_NOSLEEP=1 /tmp/pebble -strict -dnsserver 127.0.0.1:15053 -config /tmp/pebble.json >"$root/tmp/pebble.log" 2>&1 &
+    authority=$!
+    fetch --cacert /tmp/authority.pem --output /tmp/root.pem https://127.0.0.1:15000/roots/0
+    inside kettle check /etc/kettle/kettle.toml
+    serve
+    within() {
+        deadline=$(($(date +%s) + $1)); shift
+        until "$@"; do [ "$(date +%s)" -lt $deadline ] || { cat "$root/tmp/serving"; return 1; }; done
+    }
+    trusted() { [ "$(inside curl --silent --max-time 20 --cacert /tmp/root.pem --resolve example.test:443:127.0.0.1 https://example.test/)" = 'a page of our own' ]; }
+    current() { readlink "$root/var/lib/kettle/acme/certificates/example.test/current"; }
+    within 60 trusted || fail "no certificate comes"
+    first=$(current)
+    renewed() { trusted || fail "a handshake failed before the renewal"; [ "$(current)" != "$first" ]; }
+    within 60 renewed || fail "no renewal comes"
+    trusted || fail "the renewed certificate is not trusted"
+    grep 'certificate of example.test is there' "$root/tmp/serving"
+    # As systemd stops it: the eight lines name no control socket.
+    kill "$(tr -d ' ' <"$root/proc/$server/task/$server/children")"
+    wait $server || { cat "$root/tmp/serving"; fail "the server ended badly"; }
+    kill $authority $names
+    rm "$root/etc/kettle/pebble.pem"
+fi
+
 mv "$root/tmp/packaged.toml" "$root/etc/kettle/kettle.toml"
 
 say "serve: the longer example, adapted"
