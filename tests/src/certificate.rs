@@ -55,13 +55,25 @@ pub fn issue_ending(names: &[&str], left: Duration) -> Issued {
     })
 }
 
+/// The same for a key that is there, in PEM, good for the years from one to another.
+#[must_use]
+pub fn issue_for_key(names: &[&str], key: &str, (since, until): (i32, i32)) -> Issued {
+    sign(names, KeyPair::from_pem(key).unwrap(), |params| {
+        params.not_before = rcgen::date_time_ymd(since, 1, 1);
+        params.not_after = rcgen::date_time_ymd(until, 1, 1);
+    })
+}
+
 fn issue_with(names: &[&str], kind: Kind, change: impl FnOnce(&mut CertificateParams)) -> Issued {
     let key = KeyPair::generate_for(match kind {
         Kind::Ecdsa => &PKCS_ECDSA_P256_SHA256,
         Kind::Rsa => &PKCS_RSA_SHA256,
         Kind::Ed25519 => &PKCS_ED25519,
     });
-    let key = key.unwrap();
+    sign(names, key.unwrap(), change)
+}
+
+fn sign(names: &[&str], key: KeyPair, change: impl FnOnce(&mut CertificateParams)) -> Issued {
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
     let mut params = CertificateParams::new(names).unwrap();
     change(&mut params);

@@ -4,6 +4,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use rustls::crypto::aws_lc_rs;
 use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection, StreamOwned};
@@ -17,8 +18,12 @@ use crate::certificate::{Kind, issue, roots};
 pub enum Act {
     /// The authority behind answers it.
     Pass,
+    /// The authority behind answers it, so much later.
+    PassLate(Duration),
     /// The authority gets it, and its answer is lost.
     LoseAnswer,
+    /// The authority gets it, and of its answer the last byte does not come.
+    LoseEnd,
     /// There is no answer as long as the client waits. The authority gets the request, if it is passed on.
     Hold {
         /// True if it is.
@@ -66,6 +71,12 @@ impl Front {
         Self { address, asked }
     }
 
+    /// The URL of the directory here.
+    #[must_use]
+    pub fn directory(&self) -> String {
+        format!("https://{}/dir", self.address)
+    }
+
     /// How often something was asked for whose method and path begin so.
     #[must_use]
     pub fn asked(&self, what: &str) -> usize {
@@ -86,7 +97,18 @@ fn serve(
     noted.lock().unwrap().push(what);
     match act {
         Act::Pass => stream.write_all(&ask(behind, &head, &body)?)?,
+        Act::PassLate(late) => {
+            let answer = ask(behind, &head, &body)?;
+            #[expect(clippy::disallowed_methods, reason = "it is what is asked of it")]
+            thread::sleep(late);
+            stream.write_all(&answer)?;
+        }
         Act::LoseAnswer => drop(ask(behind, &head, &body)?),
+        Act::LoseEnd => {
+            let mut answer = ask(behind, &head, &body)?;
+            answer.pop();
+            stream.write_all(&answer)?;
+        }
         Act::Hold { is_passed } => {
             if is_passed {
                 ask(behind, &head, &body)?;

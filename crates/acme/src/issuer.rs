@@ -1,6 +1,7 @@
 //! The issuer's loop: looks at all sites, does what `plan` says for those whose time has come, and hears the server meanwhile.
 
 mod after;
+mod finish;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -14,19 +15,19 @@ use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
 use kettle_tls::policy::Policy;
-use tokio::task::{Id, JoinError, JoinSet, LocalSet};
+use tokio::task::{Id, JoinSet, LocalSet};
 use tokio::time::{Instant as TokioInstant, sleep_until};
 
 use crate::client::ClientTask;
-use crate::job::{Accounts, Failure};
+use crate::job::Accounts;
 use crate::order::Start;
-use crate::plan::{self, AuthorityWish, Blame, OpenOrder, SiteWish, Standing, Step};
+use crate::plan::{self, AuthorityWish, OpenOrder, SiteWish, Standing, Step};
 use crate::programs::Warden;
 use crate::protocol::{Level, Order, Report};
 use crate::server::Server;
 use crate::state::StateFolder;
 use crate::wishes::{Authority, Site, Wishes};
-use work::{Finished, Outcome, Shared, Work, random};
+use work::{Finished, Shared, Work};
 
 /// Why the issuer is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +75,9 @@ struct Issuer {
     under_way: HashMap<Id, (usize, usize)>,
     clock: Clock,
     leads: bool,
-    /// How often the lock was tried.
+    /// How often the lock was tried, and when it is tried again.
     locks_tried: u32,
+    lock_again: TokioInstant,
     /// Until when orders under way are waited for, where another configuration is to be read.
     ends: Option<TokioInstant>,
 }
@@ -133,6 +135,7 @@ impl Issuer {
             clock,
             leads: false,
             locks_tried: 0,
+            lock_again: TokioInstant::now(),
             ends: None,
         }
     }
@@ -142,6 +145,8 @@ impl Issuer {
         self.lead()?;
         server.tell(Report::Begun { leads: self.leads });
         loop {
+            // Whatever else it hears, such as a question a second.
+            self.lead()?;
             if self.ends.is_some_and(|end| self.is_idle() || end <= TokioInstant::now()) {
                 return Ok(Ended::ReadAgain);
             }
@@ -156,10 +161,7 @@ impl Issuer {
                     self.end(ended);
                     continue;
                 }
-                () = sleep_until(until) => {
-                    self.lead()?;
-                    continue;
-                }
+                () = sleep_until(until) => continue,
             };
             match order {
                 Ok(Order::ReadAgain) => {
@@ -180,11 +182,14 @@ impl Issuer {
         self.jobs.is_empty() && self.shared.warden.is_idle()
     }
 
-    /// Takes the lock of the state folder, if no other issuer has it, and reads what is there.
+    /// Takes the lock of the state folder, if it is time for that and no other issuer has it, and reads what is there.
     fn lead(&mut self) -> io::Result<()> {
-        if self.leads {
+        let now = TokioInstant::now();
+        if self.leads || now < self.lock_again {
             return Ok(());
         }
+        let pause = if self.locks_tried < LOCKS_TRIED_SOON { LOCK_PAUSE } else { LOOK_PERIOD };
+        self.lock_again = now + pause;
         self.locks_tried = self.locks_tried.saturating_add(1);
         if !self.shared.state.lock()? {
             return Ok(());
@@ -221,19 +226,17 @@ impl Issuer {
     /// Begins what is due, as far as there is room, and says when to look again.
     fn look(&mut self) -> TokioInstant {
         let now = self.clock.now();
-        let mut until = now + LOOK_PERIOD;
-        if !self.leads && self.locks_tried < LOCKS_TRIED_SOON {
-            until = now + LOCK_PAUSE;
+        if !self.leads {
+            return self.lock_again;
         }
-        if self.leads {
-            for number in 0..self.sites.len() {
-                let Some(next) = self.look_at(number, now) else { continue };
-                // A look at ten thousand sites after each job would be a look at little else.
-                let next = next.min(now + LOOK_PERIOD);
-                until = until.min(next);
-                if let Some(state) = self.sites.get_mut(number) {
-                    state.rests_until = Some(next);
-                }
+        let mut until = now + LOOK_PERIOD;
+        for number in 0..self.sites.len() {
+            let Some(next) = self.look_at(number, now) else { continue };
+            // A look at ten thousand sites after each job would be a look at little else.
+            let next = next.min(now + LOOK_PERIOD);
+            until = until.min(next);
+            if let Some(state) = self.sites.get_mut(number) {
+                state.rests_until = Some(next);
             }
         }
         let pause = until.duration_since(now).unwrap_or_default();
@@ -334,132 +337,6 @@ impl Issuer {
         });
         self.under_way.insert(job.id(), (number, authority));
     }
-
-    /// Takes the end of a job, whatever kind it is.
-    fn end(&mut self, ended: Result<(Id, Finished), JoinError>) {
-        let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
-        let under_way = self.under_way.remove(&id);
-        match (ended, under_way) {
-            (Ok((_, finished)), _) => self.finish(finished),
-            (Err(error), Some((site, authority))) => {
-                let shared = Rc::clone(&self.shared);
-                let (Some(own), Some(asked)) =
-                    (shared.sites.get(site), shared.authorities.get(authority))
-                else {
-                    return;
-                };
-                // What it had noted is on the disk.
-                let mut standing = shared.state.standing(&own.folder);
-                standing.installed = own.installed(&shared.state);
-                let reason = format!("the attempt broke off, please report that: {}", why(error));
-                let outcome =
-                    Outcome::of(Failure::new(Blame::Authority, reason), &asked.directory, None);
-                self.finish(Finished { site, authority, standing, outcome });
-            }
-            (Err(_), None) => {}
-        }
-    }
-
-    fn finish(&mut self, finished: Finished) {
-        let now = self.clock.now();
-        let Finished { site: number, authority, standing, outcome } = finished;
-        let shared = Rc::clone(&self.shared);
-        let Some(site) = shared.sites.get(number) else { return };
-        let Some(name) = shared.authorities.get(authority).map(|it| it.name.clone()) else {
-            return;
-        };
-        let wish = self.wish(site, now);
-        let mut standing = standing;
-        let kind = match &outcome {
-            Outcome::Obtained(obtained) => obtained.kind,
-            Outcome::Failed { kind, .. } => *kind,
-            _ => None,
-        };
-        note(&mut standing, &outcome, &wish, now);
-        let is_issued = matches!(outcome, Outcome::Obtained(_));
-        if is_issued || matches!(outcome, Outcome::Failed { .. }) {
-            shared.server.tell(Report::Attempt { authority: name.clone(), is_issued, kind });
-        }
-        let kept = shared.state.keep_standing(&site.folder, &standing);
-        let next = standing.due(&wish, now);
-        let Some(state) = self.sites.get_mut(number) else { return };
-        state.standing = standing;
-        state.is_busy = false;
-        if let Err(error) = kept {
-            let text = format!("what is known of {} cannot be kept: {error}", site.name());
-            state.tell(&shared.server, Level::Error, text, now);
-        }
-        match outcome {
-            Outcome::Obtained(obtained) => {
-                state.told = None;
-                state.told_urgent = None;
-                state.after = site.has_after.then(|| TokioInstant::now() + after::PATIENCE);
-                shared.server.tell(Report::Issued { site: site.name().to_owned() });
-                shared.server.log(Level::Info, report::issued(site.name(), &name, &obtained, next));
-            }
-            Outcome::Rehearsed => {
-                let text = format!("{}: a rehearsal at {name} went well", site.name());
-                shared.server.log(Level::Info, text);
-            }
-            Outcome::Asked => {}
-            Outcome::TriedAlone { name, refused: None } => {
-                let text = format!("{name} validates again: a certificate with it is ordered");
-                shared.server.log(Level::Info, text);
-            }
-            // That it is left out is said each hour.
-            Outcome::TriedAlone { .. } => {}
-            Outcome::Revoked { number, refused } => {
-                let is_refused = refused.is_some();
-                let done = "is revoked; one with another key is ordered";
-                let said = refused.map_or(done.to_owned(), |it| format!("is not revoked: {it}"));
-                let message =
-                    crate::server::shortened(format!("the certificate of {} {said}", site.name()));
-                shared.server.log(Level::Warn, message.clone());
-                shared.server.tell(Report::Done { number, message, is_refused });
-            }
-            Outcome::Tried { reason } => {
-                let text = format!("{}: a rehearsal at {name} failed: {reason}", site.name());
-                shared.server.log(Level::Warn, text);
-            }
-            Outcome::Failed { trouble, .. } => {
-                let text = format!("no certificate for {}: {}", site.name(), trouble.reason);
-                state.tell(&shared.server, Level::Warn, text, now);
-            }
-        }
-    }
-}
-
-/// Notes what a job has come to, as far as it has not done so itself.
-fn note(standing: &mut Standing, outcome: &Outcome, wish: &SiteWish<'_>, now: SystemTime) {
-    match outcome {
-        Outcome::Failed { blame, trouble, .. } => {
-            standing.failed(wish, (*blame, trouble.clone()), now, random());
-        }
-        Outcome::TriedAlone { name, refused } => {
-            standing.tried_alone(name, refused.as_deref(), now);
-        }
-        _ => {}
-    }
-}
-
-/// Why a job ended that did not come to its end.
-fn why(error: JoinError) -> String {
-    let Ok(panic) = error.try_into_panic() else { return "it was broken off".to_owned() };
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref().cloned()).unwrap_or_else(|| "it panicked".to_owned())
-}
-
-impl SiteState {
-    /// Says something that is another reason than before, or was last said a day ago.
-    fn tell(&mut self, server: &Server, level: Level, text: String, now: SystemTime) {
-        let is_told = self.told.as_ref().is_some_and(|(told, at)| {
-            *told == text && now.duration_since(*at).is_ok_and(|age| age < TOLD_AGAIN)
-        });
-        if !is_told {
-            server.log(level, text.clone());
-            self.told = Some((text, now));
-        }
-    }
 }
 
 /// How often all is looked at, whatever the clock says meanwhile.
@@ -487,6 +364,3 @@ const ORDERS_COUNTED: Duration = Duration::from_mins(1);
 
 /// No failure keeps a site waiting for longer.
 const WAIT_MAX: Duration = Duration::from_hours(48);
-
-/// What goes on is said again after this.
-const TOLD_AGAIN: Duration = Duration::from_hours(24);

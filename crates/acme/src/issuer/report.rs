@@ -65,10 +65,15 @@ impl Issuer {
         let unwritten = || "the state folder cannot be written".to_owned();
         let mut all = self.shared.sites.iter().zip(&mut self.sites);
         let (site, state) = all.nth(at).ok_or_else(unwritten)?;
+        let before = state.standing.clone();
         let text = change(state, site.name());
+        if self.shared.state.keep_standing(&site.folder, &state.standing).is_err() {
+            // What is refused is not done.
+            (state.standing, state.rehearses) = (before, false);
+            return Err(unwritten());
+        }
         state.rests_until = None;
-        let kept = self.shared.state.keep_standing(&site.folder, &state.standing);
-        kept.map(|()| text).map_err(|_| unwritten())
+        Ok(text)
     }
 
     /// Forgets a site's order and failures, but for what bounds its orders.

@@ -7,10 +7,10 @@ use kettle_tests::pebble::PebbleSetup;
 use serde_json::{Value, json};
 
 use super::failures::{STANDING, behind_front, failure, pause, problem, standing};
-use super::{current, fetching, fetching_from, get, wait_until_served};
+use super::{current, fetching, fetching_from, get, reload_with, wait_until_served};
 
 /// Changes what is known of the site while nobody looks.
-fn change_standing(kettle: &mut Kettle, change: impl FnOnce(&mut Value)) {
+pub(super) fn change_standing(kettle: &mut Kettle, change: impl FnOnce(&mut Value)) {
     kettle.kill();
     // Its issuer, which may be writing, goes a moment later.
     let lock = std::fs::File::open(kettle.folder.path("state/acme-accounts/lock")).unwrap();
@@ -110,10 +110,7 @@ fn a_name_that_fails_for_a_day_does_not_take_the_others_certificate_down() {
     wait_until_served(&kettle, &pebble);
     let before = current(&kettle);
     pebble.lead("www.example", Some("127.255.255.254"));
-    kettle
-        .folder
-        .change_config("names = [\"localhost\"]", "names = [\"localhost\", \"www.example\"]");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    reload_with(&kettle, "names = [\"localhost\"]", "names = [\"localhost\", \"www.example\"]");
     wait_until("it fails", || kettle.messages().text().contains("no certificate for localhost: "));
     let failing = "/failing/www.example";
     wait_until("it is noted", || standing(&kettle).pointer(failing).is_some());
@@ -158,8 +155,7 @@ fn a_key_of_another_kind_is_not_used_again() {
     let kettle = Kettle::start(fetching(&setup, "reuse_key = true"));
     wait_until_served(&kettle, &pebble);
     let before = current(&kettle);
-    kettle.folder.change_config("reuse_key = true", "reuse_key = true\nkey_type = \"ecdsa-p384\"");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    reload_with(&kettle, "reuse_key = true", "reuse_key = true\nkey_type = \"ecdsa-p384\"");
     wait_until("another one is there", || current(&kettle) != before);
     let chain = kettle.folder.path("state/acme/certificates/localhost/current/chain.pem");
     let shown = kettle_tests::tool::Tool::new("openssl")

@@ -24,15 +24,18 @@ pub(super) fn behind_front(
 ) -> Option<(Pebble, Front, Setup)> {
     let pebble = setup.start_or_skip()?;
     let front = Front::start(unused_address(), setup.address(), rule);
-    let directory = format!("https://{}/dir", front.address);
-    let table = setup.table_at("pebble", &directory, "");
+    let table = setup.table_at("pebble", &front.directory(), "");
     Some((pebble, front, fetching_from(setup, "", &table)))
 }
 
 /// A problem document as an answer.
 pub(super) fn problem(status: &str, kind: &str, fields: &str) -> Act {
+    problem_saying("so it is", status, kind, fields)
+}
+
+fn problem_saying(detail: &str, status: &str, kind: &str, fields: &str) -> Act {
     let body =
-        format!("{{\"type\": \"urn:ietf:params:acme:error:{kind}\", \"detail\": \"so it is\"}}");
+        format!("{{\"type\": \"urn:ietf:params:acme:error:{kind}\", \"detail\": \"{detail}\"}}");
     let length = body.len();
     Act::Say(format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/problem+json\r\ncontent-length: {length}\r\n{fields}\
@@ -62,7 +65,7 @@ pub(super) fn failure(kettle: &Kettle) -> String {
 }
 
 /// Has a server forget how long it wanted to wait, while it is not there.
-fn restart_at_once(kettle: &mut Kettle) {
+pub(super) fn restart_at_once(kettle: &mut Kettle) {
     kettle.kill();
     let mut known = standing(kettle);
     *known.pointer_mut("/failures/wait_until").unwrap() = Value::Null;
@@ -204,18 +207,25 @@ fn an_order_that_was_finalized_goes_on_after_a_kill_with_the_same_key() {
 
 #[test]
 fn an_account_that_is_gone_is_made_anew() {
-    let mut refused = false;
-    let rule = move |asked: &str| {
-        let first = asked == "POST /order-plz" && !std::mem::replace(&mut refused, true);
-        if first { problem("400 Bad", "accountDoesNotExist", "") } else { Act::Pass }
-    };
-    let Some((pebble, front, setup)) = behind_front(&PebbleSetup::default(), rule) else { return };
-    let mut kettle = Kettle::start(setup);
-    let said = failure(&kettle);
-    assert!(said.contains("another account is made"), "{said}");
-    restart_at_once(&mut kettle);
-    wait_until_served(&kettle, &pebble);
-    assert_eq!(front.asked("POST /sign-me-up"), 2);
+    for gone in [
+        problem("400 Bad", "accountDoesNotExist", ""),
+        problem_saying("account is deactivated", "401 No", "unauthorized", ""),
+    ] {
+        let mut refused = false;
+        let rule = move |asked: &str| {
+            let first = asked == "POST /order-plz" && !std::mem::replace(&mut refused, true);
+            if first { gone.clone() } else { Act::Pass }
+        };
+        let Some((pebble, front, setup)) = behind_front(&PebbleSetup::default(), rule) else {
+            return;
+        };
+        let mut kettle = Kettle::start(setup);
+        let said = failure(&kettle);
+        assert!(said.contains("another account is made"), "{said}");
+        restart_at_once(&mut kettle);
+        wait_until_served(&kettle, &pebble);
+        assert_eq!(front.asked("POST /sign-me-up"), 2);
+    }
 }
 
 #[test]

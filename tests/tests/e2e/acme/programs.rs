@@ -10,7 +10,7 @@ use kettle_tests::pebble::{Pebble, PebbleSetup};
 use kettle_tests::tool::Tool;
 use tempfile::TempDir;
 
-use super::{child_of, current, fetching_from, wait_until_served};
+use super::{child_of, current, fetching_from, reload_with, wait_until_served};
 
 /// A program, in a folder that nobody else may write, and a file there that it may write to.
 struct Script {
@@ -77,8 +77,7 @@ fn names_with_a_star_are_validated_by_records() {
     // Two values of one name, and another name.
     let before = current(&kettle);
     let names = "[\"localhost\", \"*.site.example\", \"site.example\"]";
-    kettle.folder.change_config("names = [\"localhost\"]", &format!("names = {names}"));
-    let _ = kettle.ctl(&["reload"]).succeed();
+    reload_with(&kettle, "names = [\"localhost\"]", &format!("names = {names}"));
     wait_until("the new certificate is there", || current(&kettle) != before);
     let chain = kettle.folder.path("state/acme/certificates/localhost/current/chain.pem");
     let text = Tool::new("openssl").args(["x509", "-noout", "-ext", "subjectAltName", "-in"]);
