@@ -22,13 +22,13 @@ use kettle_config::{BackendServer, Located, ServerAddress};
 use kettle_http::date;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h1::response::ResponseHead;
-use kettle_server::backend::Backends;
-use kettle_server::client_address::ClientHost;
-use kettle_server::upstream::{
-    InFlight, OutgoingRequest, Pool, Reuse, Trace, Upstream, UpstreamError, UpstreamResponse,
-};
+use kettle_runtime::client_address::ClientHost;
 use kettle_tls::connector::{Connector, ConnectorSettings, ResumeBy, Trust};
 use kettle_tls::policy::Policy;
+use kettle_upstream::backend::Backends;
+use kettle_upstream::{
+    InFlight, OutgoingRequest, Pool, Reuse, Trace, Upstream, UpstreamError, UpstreamResponse,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::timeout;

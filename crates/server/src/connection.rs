@@ -36,12 +36,12 @@ use std::time::{Duration, Instant};
 use kettle_config::{Listener, ListenerKind};
 use kettle_http::h2::PREFACE;
 use kettle_preamble::proxy;
+use kettle_runtime::client_address::ClientAddress;
+use kettle_runtime::deadlines::{Deadline, Interrupt, Stage};
 use kettle_tls::Acceptors;
 use kettle_tls::stream::{Accepting, Filled, Handshaking, Stream, StreamError};
 use tokio::net::TcpStream;
 
-use crate::client_address::ClientAddress;
-use crate::deadlines::{Deadline, Interrupt, Stage};
 use crate::response::Upgraded;
 use crate::setup::Snapshot;
 use crate::worker_state::{OpenConnection, WorkerState, next_connection_number};

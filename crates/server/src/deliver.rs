@@ -23,11 +23,11 @@ use std::task::{Context, Poll};
 use kettle_http::h1::framing::BodyWriter;
 use kettle_kernel::bug;
 use kettle_kernel::bug::Bug;
+use kettle_runtime::deadlines::Interrupt;
+use kettle_runtime::tx_path::{Reason, TxPath};
 use kettle_tls::stream::{Stream, StreamError};
 
-use crate::deadlines::Interrupt;
 use crate::response::Body;
-use crate::tx_path::{Reason, TxPath};
 use send::send_whole;
 
 pub use client_side::Sending;

@@ -12,9 +12,9 @@ use kettle_config::{ERROR_PAGE_BYTES_MAX, media_type};
 use kettle_http::conditional::SelectionError;
 use kettle_http::h1::write::reason_phrase;
 use kettle_http::html::escape;
+use kettle_runtime::access_log::RequestId;
+use kettle_runtime::disk::Device;
 
-use crate::access_log::RequestId;
-use crate::disk::Device;
 use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
 
 /// A status to answer with, and the fields it needs besides the usual ones.

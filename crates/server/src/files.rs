@@ -20,4 +20,4 @@ pub mod programs;
 pub mod respond;
 pub mod root;
 
-pub use crate::open_file::OpenFile;
+pub use kettle_runtime::open_file::OpenFile;

@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use kettle_config::Route;
 use kettle_http::h1::response::ResponseHead;
+use kettle_runtime::clock::{Clock as _, CoarseClock, OnceAMinute};
 use kettle_tls::mac::{Mac, MacKey};
+use kettle_upstream::{OutgoingRequest, Pool, Trace, UpstreamError, Upstreams, fetch};
 use quick_cache::unsync::Cache;
 
-use crate::clock::{Clock as _, CoarseClock, OnceAMinute};
 use crate::error_page::HttpError;
 use crate::guard::{CacheControl, Refusal};
 use crate::proxy::ProxyRoute;
 use crate::request::{Request, Vouched, VouchedFields};
 use crate::response::{Body, ConfiguredFields, LogNotes, Response, ResponseFields};
-use crate::upstream::{OutgoingRequest, Pool, Trace, UpstreamError, Upstreams, fetch};
 use crate::words::WordSource;
 
 /// The service that a route asks.

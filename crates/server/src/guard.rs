@@ -16,13 +16,13 @@ use std::sync::Arc;
 pub use denied::DeniedFiles;
 pub use users::UsersMistake;
 
-use crate::clock::{Clock, CoarseClock};
 use crate::error_page::HttpError;
-use crate::rate_limit::{Exceeded, RateLimit};
 use crate::request::{Head, Request};
 use crate::response::{ConfiguredFields, Held, LogNotes, Response};
 use basic::{BasicAuth, Verdicts};
 use cors::Cors;
+use kettle_runtime::clock::{Clock, CoarseClock};
+use kettle_runtime::rate_limit::{Exceeded, RateLimit};
 use networks::Networks;
 use signed::SignedUrls;
 

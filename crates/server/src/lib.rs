@@ -2,30 +2,17 @@
 //! response by the cheapest path its connection can take.
 #![forbid(unsafe_code)]
 
-pub mod access_log;
-pub mod backend;
-pub mod client_address;
-pub mod clock;
 mod connection;
-pub mod deadlines;
 mod deliver;
-pub mod disk;
-pub mod encoder;
 pub mod error_page;
 pub mod files;
 mod fixed;
 pub mod forward_auth;
 pub mod guard;
-mod head_buffers;
 pub mod http2;
-pub mod metrics;
-mod offloads;
-pub mod open_file;
 pub mod open_tunnels;
-mod pipes;
 pub mod proxy;
 pub mod proxy_cache;
-pub mod rate_limit;
 pub mod redirect;
 mod relay;
 pub mod request;
@@ -35,13 +22,9 @@ pub mod response_head;
 pub mod route;
 pub mod setup;
 pub mod site_names;
-pub mod spool;
 pub mod stores;
 pub mod tunnel;
 pub mod tunnel_routes;
-pub mod turns;
-pub mod tx_path;
-pub mod upstream;
 pub mod words;
 pub mod worker;
 mod worker_state;

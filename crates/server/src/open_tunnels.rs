@@ -11,14 +11,14 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kettle_runtime::client_address::ClientAddress;
+use kettle_runtime::deadlines::TICK;
+use kettle_runtime::tx_path::Flow;
+use kettle_upstream::backend::{Backend, Server};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 
-use crate::backend::{Backend, Server};
-use crate::client_address::ClientAddress;
-use crate::deadlines::TICK;
-use crate::tx_path::Flow;
 use kettle_config::ListenAddress;
 
 /// Which tunnels come first.

@@ -25,9 +25,9 @@ use kettle_config::{
 use kettle_http::HttpVersion;
 use kettle_http::target::SlashRuns;
 use kettle_tls::names::asked_name;
+use kettle_upstream::{Retries, Upstream};
 
 use crate::response::ConfiguredFields;
-use crate::upstream::{Retries, Upstream};
 use crate::words::WordSource;
 
 pub(crate) use answer::note_client_gone;

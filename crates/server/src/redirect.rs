@@ -5,8 +5,8 @@ pub mod tries;
 
 use kettle_http::target::{SlashRuns, Target, reference};
 use kettle_http::uri::percent_encode_path;
+use kettle_runtime::access_log::RequestId;
 
-use crate::access_log::RequestId;
 use crate::error_page::{self, ErrorPage, HttpError};
 use crate::request::Head;
 use crate::response::{Body, ConfiguredFields, Response, ResponseFields};

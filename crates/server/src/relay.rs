@@ -21,12 +21,12 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use kettle_config::{Truncation, TunnelPathChoice};
+use kettle_runtime::offloads::Offloads;
+use kettle_runtime::pipes::Pipes;
+use kettle_runtime::tx_path::Flow;
 use kettle_tls::buffers::Queue;
 use kettle_tls::stream::StreamError;
 
-use crate::offloads::Offloads;
-use crate::pipes::Pipes;
-use crate::tx_path::Flow;
 use direction::{CloseKind, Direction, DirectionStage, Fault, RelayResources, SourceState};
 
 pub(crate) use end::{Party, TunnelEnd};

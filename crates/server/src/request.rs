@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use kettle_http::RequestError;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
+use kettle_runtime::deadlines::BYTES_PER_SECOND_MIN;
 use kettle_tls::stream::{Received, Stream, StreamError};
 use kettle_tls::{PeerIdentity, Session};
 use tokio::sync::Semaphore;
 
-use crate::deadlines::BYTES_PER_SECOND_MIN;
 use crate::http2::Http2Stream;
 
 mod client;

@@ -13,10 +13,12 @@ use std::sync::Arc;
 use kettle_config::Expires;
 use kettle_http::forwarded::Scheme;
 use kettle_kernel::bug;
+use kettle_runtime::access_log::RequestId;
+use kettle_runtime::clock::{Clock as _, CoarseClock};
+use kettle_runtime::disk::DiskDeadline;
+use kettle_runtime::spool::Spool;
+use kettle_upstream::Pool;
 
-use crate::access_log::RequestId;
-use crate::clock::{Clock as _, CoarseClock};
-use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage};
 use crate::files::handler::Files;
 use crate::guard::{CacheControl, Guards};
@@ -27,8 +29,6 @@ use crate::response::{
     set_expires,
 };
 use crate::route::{Handler, Route, Router, Site};
-use crate::spool::Spool;
-use crate::upstream::Pool;
 use crate::words::{Asked, Words};
 use compress::compress;
 use walk::{Outcome, Start, configured_of, is_slash_refused, is_whole_of, respond_slowly};

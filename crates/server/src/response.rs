@@ -22,11 +22,10 @@ use kettle_cache::{Fill, FillProgress, FillState, Waiting};
 use kettle_config::TxPathChoice;
 use kettle_http::h1::write::write_field;
 use kettle_http::range::ByteRange;
-
-use crate::access_log::Destination;
-use crate::encoder::Encoder;
-use crate::open_file::OpenFile;
-use crate::upstream::UpstreamBody;
+use kettle_runtime::access_log::Destination;
+use kettle_runtime::encoder::Encoder;
+use kettle_runtime::open_file::OpenFile;
+use kettle_upstream::UpstreamBody;
 
 pub use answer::{Answer, Nothing, Upgraded};
 pub use configured::ConfiguredFields;

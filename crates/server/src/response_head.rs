@@ -2,8 +2,8 @@
 
 use kettle_http::HttpVersion;
 use kettle_http::h1::write::{write_content_length, write_status_line};
+use kettle_runtime::clock::DATE_LINE_BYTES;
 
-use crate::clock::DATE_LINE_BYTES;
 use crate::response::{Body, Response, has_line, lines_without};
 
 /// What a head says beyond its response.

@@ -22,11 +22,12 @@ use kettle_config::{
     TxPathChoice,
 };
 use kettle_kernel::file_system::Disclosure;
+use kettle_runtime::access_log::Destination;
+use kettle_runtime::clock::OnceAMinute;
 use kettle_tls::Challenges;
 use kettle_tls::names::{Named, Names, Rank};
+use kettle_upstream::Upstreams;
 
-use crate::access_log::Destination;
-use crate::clock::OnceAMinute;
 use crate::files::file_route::{FileRoute, SiteRoutes};
 use crate::files::precompressed::CompressionRules;
 use crate::files::programs::AllPrograms;
@@ -38,7 +39,6 @@ use crate::request::{Head, Presented};
 use crate::response::{ConfiguredFields, SendRate};
 use crate::site_names::site_names;
 use crate::stores::Stores;
-use crate::upstream::Upstreams;
 use crate::words::{Asked, WordSource};
 
 use alike::certificate_groups;

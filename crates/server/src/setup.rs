@@ -11,19 +11,19 @@ use std::time::Instant;
 use kettle_config::Config;
 use kettle_http::h2::WindowBudget;
 use kettle_kernel::probe::Capabilities;
+use kettle_runtime::access_log::WorkerLog;
+use kettle_runtime::encoder::EncoderPlaces;
+use kettle_runtime::metrics::WorkerMetrics;
+use kettle_runtime::spool::Spool;
+use kettle_runtime::tx_path::switch::TxPathSwitch;
 use kettle_tls::{Acceptors, Challenges};
+use kettle_upstream::Upstreams;
+use kettle_upstream::backend::Backends;
 use tokio::sync::{mpsc, watch};
 
-use crate::access_log::WorkerLog;
-use crate::backend::Backends;
-use crate::encoder::EncoderPlaces;
-use crate::metrics::WorkerMetrics;
 use crate::open_tunnels::TunnelsQuestion;
 use crate::route::Router;
-use crate::spool::Spool;
 use crate::tunnel_routes::TunnelRoutes;
-use crate::tx_path::switch::TxPathSwitch;
-use crate::upstream::Upstreams;
 
 /// Everything a worker needs, handed over once when its thread starts.
 #[derive(Debug)]

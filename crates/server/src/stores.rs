@@ -15,10 +15,10 @@ pub use kettle_cache::{Name, Purge};
 use kettle_cache::{Store, StoreError, StoreSettings};
 use kettle_config::Cache;
 use kettle_kernel::file_system::FileSystem;
+use kettle_runtime::clock::{OnceAMinute, is_long_ago};
+use kettle_runtime::disk::Device;
+use kettle_runtime::metrics::{By, Durations, Label};
 
-use crate::clock::{OnceAMinute, is_long_ago};
-use crate::disk::Device;
-use crate::metrics::{By, Durations, Label};
 pub use fetch::{Fetch, FetchBody, FetchState, FetchWriter, Fetches};
 pub use open_store::OpenStore;
 

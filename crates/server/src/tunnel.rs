@@ -16,14 +16,16 @@ use std::time::{Duration, Instant};
 
 use kettle_config::ListenAddress;
 use kettle_preamble::proxy;
+use kettle_runtime::access_log::TunnelEntry;
+use kettle_runtime::client_address::ClientAddress;
+use kettle_runtime::clock::Clock;
+use kettle_runtime::deadlines::Deadline;
+use kettle_upstream::backend::{
+    Attempt, ConnectError, Connected, Failure, Outcome, Server, Slot, Socket,
+};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use crate::access_log::TunnelEntry;
-use crate::backend::{Attempt, ConnectError, Connected, Failure, Outcome, Server, Slot, Socket};
-use crate::client_address::ClientAddress;
-use crate::clock::Clock;
-use crate::deadlines::Deadline;
 use crate::open_tunnels::OpenTunnel;
 use crate::relay::{Party, Relay, Side, TunnelEnd};
 use crate::tunnel_routes::{TunnelRoutes, TunnelSettings};

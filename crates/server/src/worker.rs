@@ -11,6 +11,9 @@ use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use kettle_kernel::{process, socket};
+use kettle_runtime::clock::OnceASecond;
+use kettle_runtime::deadlines::TICK;
+use kettle_runtime::disk;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::TcpStream;
@@ -18,10 +21,7 @@ use tokio::runtime::Runtime;
 use tokio::task::{AbortHandle, JoinError, JoinSet, LocalSet, spawn_local, yield_now};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use crate::clock::OnceASecond;
 use crate::connection::Connection;
-use crate::deadlines::TICK;
-use crate::disk;
 use crate::setup::{Listening, Sharing, Shutdown, Snapshot, WorkerSetup};
 use crate::worker_state::WorkerState;
 

@@ -12,24 +12,24 @@ use kettle_config::Limits;
 use kettle_http::h2::WindowBudget;
 use kettle_kernel::bug;
 use kettle_kernel::probe::Capabilities;
+use kettle_runtime::access_log::WorkerLog;
+use kettle_runtime::clock::{Clock, CoarseClock, DATE_LINE_BYTES, DateLine};
+use kettle_runtime::deadlines::{DUE_TIME, Deadlines};
+use kettle_runtime::head_buffers::HeadBuffers;
+use kettle_runtime::metrics::WorkerMetrics;
+use kettle_runtime::offloads::Offloads;
+use kettle_runtime::pipes::Pipes;
+use kettle_runtime::turns::{HandshakeTurns, SendTurns};
+use kettle_runtime::tx_path::switch::TxPathSwitch;
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{timeout, timeout_at};
 
-use crate::access_log::WorkerLog;
-use crate::clock::{Clock, CoarseClock, DATE_LINE_BYTES, DateLine};
-use crate::deadlines::{DUE_TIME, Deadlines};
 use crate::files::handler::Files;
 use crate::guard::Guards;
-use crate::head_buffers::HeadBuffers;
-use crate::metrics::WorkerMetrics;
-use crate::offloads::Offloads;
 use crate::open_tunnels::OpenTunnels;
-use crate::pipes::Pipes;
 use crate::respond::Responder;
 use crate::setup::{Budgets, Snapshot};
-use crate::turns::{HandshakeTurns, SendTurns};
-use crate::tx_path::switch::TxPathSwitch;
 
 /// What all connections of a worker share.
 pub(crate) struct WorkerState {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kettle_server::clock::OnceASecond;
+use kettle_runtime::clock::OnceASecond;
 use tokio::task::{AbortHandle, JoinSet, yield_now};
 use tokio::time::{Instant, timeout};
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use kettle_server::metrics::{Metric, MetricWriter, NamedCounters};
+use kettle_runtime::metrics::{Metric, MetricWriter, NamedCounters};
 use kettle_tls::Challenges;
 
 /// The counters. They are written once there is somebody who fetches.

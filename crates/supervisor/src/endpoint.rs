@@ -10,11 +10,10 @@ use std::time::{Duration, Instant};
 use kettle_http::h1::parse::{ParseRequest, parse_request};
 use kettle_http::h1::write::{write_field, write_field_u64, write_status_line};
 use kettle_http::{HeadLimits, Method};
+use kettle_runtime::metrics::{Metrics, render};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
-
-use kettle_server::metrics::{Metrics, render};
 
 use crate::accept::{Bounds, Spoken, accept_each};
 use crate::text_format::text_format;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use kettle_server::metrics::{Metric, MetricWriter, NamedCounters};
+use kettle_runtime::metrics::{Metric, MetricWriter, NamedCounters};
 use kettle_tls::identity::{Identity, Utc, ends_soon};
 
 use crate::admin::status::{CertificateStatus, CertificatesStatus};

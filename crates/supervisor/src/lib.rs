@@ -16,17 +16,17 @@ use acme_counters::AcmeCounters;
 use kettle_config::{Config, Diagnostic, ListenAddress};
 use kettle_kernel::probe::Capabilities;
 use kettle_kernel::process;
+use kettle_runtime::access_log::AccessLog;
+use kettle_runtime::metrics::Metrics;
+use kettle_runtime::spool::Spool;
+use kettle_runtime::tx_path::switch::TxPathSwitch;
 use kettle_tls::tickets::SharedResumption;
 use tokio::sync::{mpsc, watch};
 
 use crate::admin::AdminSocket;
 use kettle_http::h2::WindowBudget;
-use kettle_server::access_log::AccessLog;
-use kettle_server::metrics::Metrics;
 use kettle_server::open_tunnels::TunnelsQuestion;
 use kettle_server::setup::{Budgets, Shutdown, WorkerSetup};
-use kettle_server::spool::Spool;
-use kettle_server::tx_path::switch::TxPathSwitch;
 
 mod accept;
 mod acme_counters;
@@ -55,8 +55,8 @@ pub use kettle_kernel::keeper::{
     list as list_folder, open as open_file, read_or_wait, reads_as_keeper,
 };
 pub use kettle_kernel::process::hold_commands;
+pub use kettle_runtime::tx_path::switch::TxPathOverride;
 pub use kettle_server::open_tunnels::TunnelOrder;
-pub use kettle_server::tx_path::switch::TxPathOverride;
 pub use reload::{CONFIG_BYTES_MAX, Loader, START_PIPE_TIME_MAX, read, read_again};
 
 use pinning::Pinning;

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use kettle_config::Diagnostic;
+use kettle_runtime::tx_path::switch::TxPathOverride;
+use kettle_upstream::backend::Backends;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
@@ -25,11 +27,9 @@ use crate::memory::{IdleMemory, LOOK_PERIOD};
 use crate::notify::{State, notify};
 use crate::reload::ReloadScope;
 use crate::{CONFIGURATION_TARGET, Supervisor, keeper};
-use kettle_server::backend::Backends;
 use kettle_server::open_tunnels::TunnelOrder;
 use kettle_server::setup::Shutdown;
 use kettle_server::tunnel::BackendWatch;
-use kettle_server::tx_path::switch::TxPathOverride;
 
 mod acme;
 mod reloads;

@@ -15,16 +15,16 @@ use kettle_tls::self_signed;
 use kettle_tls::tickets::{SharedResumption, TicketSecret};
 use kettle_tls::trust::{RevocationLists, Roots};
 use kettle_tls::{Acceptors, Challenges};
+use kettle_upstream::Upstreams;
+use kettle_upstream::backend::Backends;
 
 use crate::admin;
 use crate::ends::CertificateEnds;
 use crate::file_watch::FileStates;
 use acceptors::{AcceptorSource, LoadedAcceptors, make_acceptors};
-use kettle_server::backend::Backends;
 use kettle_server::route::{AlikeSites, KnownNames, Router};
 use kettle_server::setup::{OwnSites, Served};
 use kettle_server::stores::Stores;
-use kettle_server::upstream::Upstreams;
 
 mod acceptors;
 mod access;

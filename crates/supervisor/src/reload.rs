@@ -12,6 +12,9 @@ use std::time::Duration;
 
 use kettle_config::{Config, Diagnostic, ListenAddress};
 use kettle_kernel::{keeper, warden};
+use kettle_runtime::access_log::{AccessLog, LogError};
+use kettle_runtime::encoder::EncoderPlaces;
+use kettle_runtime::metrics::Metrics;
 use kettle_tls::tickets::SharedResumption;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::timeout;
@@ -22,9 +25,6 @@ use super::prepare::{LoadFor, LoadedConfig, prepare};
 use super::resources::Resources;
 use super::retired::Retired;
 use super::sandbox::Sandbox;
-use kettle_server::access_log::{AccessLog, LogError};
-use kettle_server::encoder::EncoderPlaces;
-use kettle_server::metrics::Metrics;
 use kettle_server::setup::{Listening, Served, Snapshot};
 
 /// What is in force, and the way to the workers.

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use kettle_config::Config;
 use kettle_kernel::cgroup::Limits;
 use kettle_kernel::process;
-use kettle_server::disk::UNWRITTEN_BYTES_MAX;
-use kettle_server::encoder::{ENCODER_BYTES_MAX, EncoderPlaces};
+use kettle_runtime::disk::UNWRITTEN_BYTES_MAX;
+use kettle_runtime::encoder::{ENCODER_BYTES_MAX, EncoderPlaces};
 
 /// What this process may use, as it was when the server started.
 #[derive(Clone, Copy, Debug)]

@@ -6,9 +6,8 @@ use std::fmt::Write as _;
 use kettle_config::{Config, Listener, ListenerKind, TunnelPathChoice, TxPathChoice};
 use kettle_kernel::netlink::{self, Offload};
 use kettle_kernel::probe::Capabilities;
+use kettle_runtime::tx_path::switch::TxPathOverride;
 use kettle_tls::{Cipher, Version};
-
-use kettle_server::tx_path::switch::TxPathOverride;
 
 use crate::prepare::PASSTHROUGH_CROSSOVER;
 

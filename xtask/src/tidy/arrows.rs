@@ -104,9 +104,11 @@ const HOMES: &[(&str, &[&str])] = &[
         "tokio",
         &[
             "kettle-acme",
+            "kettle-runtime",
             "kettle-server",
             "kettle-supervisor",
             "kettle-tls",
+            "kettle-upstream",
             "kettle-doctor",
             "kettle-loadgen",
             "kettle-bench",

@@ -59,24 +59,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["error_page", "words"],
     &["request", "response_head"],
     &["http2", "response"],
-    &["upstream"],
-    &["backend", "stores"],
-    &["offloads", "spool"],
-    &["access_log", "metrics"],
-    &[
-        "clock",
-        "deadlines",
-        "encoder",
-        "head_buffers",
-        "open_file",
-        "pipes",
-        "rate_limit",
-        "site_names",
-        "turns",
-        "tx_path",
-    ],
-    &["disk"],
-    &["client_address"],
+    &["site_names", "stores"],
 ];
 
 #[cfg(test)]

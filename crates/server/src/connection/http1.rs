@@ -10,21 +10,21 @@ use kettle_http::h1::framing::{BodyFraming, BodyReader, body_framing};
 use kettle_http::h1::parse::{HeadProgress, ParseRequest};
 use kettle_http::{HeadLimits, HttpVersion, Method};
 use kettle_kernel::{bug, socket};
+use kettle_runtime::access_log::ResponseEntry;
+use kettle_runtime::deadlines::{Interrupt, Stage};
+use kettle_runtime::open_file::OpenFile;
+use kettle_runtime::tx_path::{Reason, TxPath};
 use kettle_tls::Session;
 use kettle_tls::stream::{Filled, Stream};
+use kettle_upstream::Trace;
 
 use super::{Connection, End};
-use crate::access_log::ResponseEntry;
-use crate::deadlines::{Interrupt, Stage};
 use crate::deliver::{Delivered, Delivery, DeliveryError, Outset, PathPreference, Sending};
-use crate::open_file::OpenFile;
 use crate::request::{BodyError, Client, ConcurrentUpload, ConnectionSource, Head, Request};
 use crate::respond::{self, respond};
 use crate::response::{Answer, Body, Logged, Nothing, Response};
 use crate::response_head::{Edge, write_head};
 use crate::setup::Answering;
-use crate::tx_path::{Reason, TxPath};
-use crate::upstream::Trace;
 
 /// Where a connection is in its sequence of requests.
 #[derive(Default)]

@@ -28,13 +28,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use kettle_http::h2::{ConnectionEnd, ErrorCode, NewRequest, Settings};
+use kettle_runtime::client_address::ClientAddress;
+use kettle_runtime::deadlines::{Deadline, Interrupt, Stage};
 use kettle_tls::Session;
 use kettle_tls::stream::{Stream, StreamError};
 use tokio::task::JoinSet;
 
 use super::{Connection, End, LINGER};
-use crate::client_address::ClientAddress;
-use crate::deadlines::{Deadline, Interrupt, Stage};
 use crate::http2::{Http2Io, Http2Stream};
 use inline_stream::InlineStream;
 

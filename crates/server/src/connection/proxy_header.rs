@@ -6,12 +6,12 @@
 use std::time::Duration;
 
 use kettle_preamble::proxy::{Header, Parse, ProxyError, has_signature, parse};
+use kettle_runtime::client_address::ClientAddress;
+use kettle_runtime::deadlines::Interrupt;
 use tokio::net::TcpStream;
 
 use super::Connection;
 use super::plain::poll_read;
-use crate::client_address::ClientAddress;
-use crate::deadlines::Interrupt;
 
 impl Connection {
     /// Reads the header of a trusted peer; the client it names is then this connection's. From others there may be none.

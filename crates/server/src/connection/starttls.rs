@@ -7,11 +7,11 @@ use kettle_config::StartTls;
 use kettle_kernel::process::hostname;
 use kettle_kernel::socket::shutdown_write;
 use kettle_preamble::starttls::{Dialogue, Next, postgres, smtp};
+use kettle_runtime::deadlines::Stage;
 use tokio::net::TcpStream;
 
 use super::plain::{poll_drain, poll_read, poll_write_all};
 use super::{Connection, LINGER};
-use crate::deadlines::Stage;
 
 impl Connection {
     /// Answers until TLS begins. Returns what was received of it already, or `None` if it does not come to that.

@@ -16,27 +16,27 @@ use std::sync::atomic::AtomicU64;
 use kettle_config::{BackendServer, Cache, Config, Located, Log, Route, ServerAddress};
 use kettle_http::h2::WindowBudget;
 use kettle_kernel::probe::Capabilities;
+use kettle_runtime::access_log::AccessLog;
+use kettle_runtime::disk::UNWRITTEN_BYTES_MAX;
+use kettle_runtime::encoder::EncoderPlaces;
+use kettle_runtime::metrics::WorkerMetrics;
+use kettle_runtime::spool::Spool;
+use kettle_runtime::tx_path::switch::TxPathSwitch;
 use kettle_tls::connector::{Connector, ConnectorSettings, ResumeBy, Trust};
 use kettle_tls::identity::Identities;
 use kettle_tls::policy::{Group, Policy};
 use kettle_tls::stream::Filled;
 use kettle_tls::tickets::SharedResumption;
 use kettle_tls::{Acceptor, Cipher, SiteGroup, Version, self_signed};
+use kettle_upstream::Upstreams;
+use kettle_upstream::backend::Backends;
 use tokio::net::TcpListener;
 use tokio::task::{LocalSet, spawn_local};
 
 use super::*;
-use crate::access_log::AccessLog;
-use crate::backend::Backends;
-use crate::disk::UNWRITTEN_BYTES_MAX;
-use crate::encoder::EncoderPlaces;
-use crate::metrics::WorkerMetrics;
 use crate::route::Router;
 use crate::setup::{Budgets, Served};
-use crate::spool::Spool;
 use crate::stores::Stores;
-use crate::tx_path::switch::TxPathSwitch;
-use crate::upstream::Upstreams;
 
 /// A worker without a thread of its own, and the log it writes nothing to.
 pub(super) struct Stage {

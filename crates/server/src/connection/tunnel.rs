@@ -9,14 +9,14 @@
 use std::sync::Arc;
 
 use kettle_config::StartTls;
+use kettle_runtime::client_address::ClientAddress;
+use kettle_runtime::deadlines::Stage;
 use kettle_tls::hello::{ClientHello, Peeked, peek};
 use kettle_tls::names::NAME_BYTES_MAX;
 use tokio::net::TcpStream;
 
 use super::plain::poll_read;
 use super::{Connection, LINGER};
-use crate::client_address::ClientAddress;
-use crate::deadlines::Stage;
 use crate::relay::Side;
 use crate::tunnel::{ClientSide, Peers, Tunnel};
 use crate::tunnel_routes::{TunnelRoutes, TunnelSettings, TunnelStart};

@@ -6,18 +6,18 @@ use std::time::Instant;
 
 use kettle_config::{Listener, Truncation, TunnelPathChoice, TxPathChoice};
 use kettle_kernel::socket;
+use kettle_runtime::client_address::ClientAddress;
+use kettle_runtime::deadlines::Deadline;
+use kettle_runtime::rate_limit::Counted;
 use kettle_tls::stream::Stream;
+use kettle_upstream::backend::Slot;
+use kettle_upstream::{Link, Upstream};
 
 use super::Connection;
-use crate::backend::Slot;
-use crate::client_address::ClientAddress;
-use crate::deadlines::Deadline;
-use crate::rate_limit::Counted;
 use crate::relay::Side;
 use crate::response::Upgraded;
 use crate::tunnel::{ClientSide, Opened, Peers, Tunnel};
 use crate::tunnel_routes::TunnelSettings;
-use crate::upstream::{Link, Upstream};
 use crate::worker_state::{OpenConnection, WorkerState};
 
 /// What a tunnel is made of, but for its client's side.

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kettle_http::range::ByteRange;
+use kettle_runtime::clock::Clock as _;
+use kettle_runtime::deadlines::{Deadline, Pace};
+use kettle_runtime::open_file::OpenFile;
 use kettle_tls::stream::StreamError;
+use kettle_upstream::{UpstreamBody, UpstreamError};
 
 use super::{DeliveryError, FileBytes, Throttle};
-use crate::clock::Clock as _;
-use crate::deadlines::{Deadline, Pace};
-use crate::open_file::OpenFile;
 use crate::request::{ConcurrentUpload, PieceSource};
 use crate::response::SendRate;
-use crate::upstream::{UpstreamBody, UpstreamError};
 use crate::worker_state::WorkerState;
 
 /// A part of a body: bytes in memory, or a range of a file.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use kettle_kernel::bug;
 use kettle_kernel::transfer::{self, Residency, Wait};
+use kettle_runtime::clock::{Clock, CoarseClock};
+use kettle_runtime::disk::{self, ReadMode};
+use kettle_runtime::open_file::OpenFile;
 use kettle_tls::buffers::{self, WRITE_BYTES};
 
 use super::{Delivery, DeliveryError};
-use crate::clock::{Clock, CoarseClock};
-use crate::disk::{self, ReadMode};
-use crate::open_file::OpenFile;
 use crate::worker_state::WorkerState;
 
 /// Bytes read from a file: a pooled buffer with a length of its own.

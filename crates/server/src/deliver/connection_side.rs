@@ -9,7 +9,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use kettle_http::range::ByteRange;
 use kettle_kernel::{bug, socket};
+use kettle_runtime::deadlines::Pace;
+use kettle_runtime::open_file::OpenFile;
 use kettle_tls::stream::{Filled, Stream, StreamError};
+use kettle_upstream::{UpstreamBody, UpstreamError};
 use tokio::io::AsyncWrite;
 use tokio::time::{sleep, timeout};
 
@@ -19,10 +22,7 @@ use super::{
     ClientSide, Delivery, DeliveryError, Demand, FileBytes, PAUSE_SPARE, Piece, Sending, cut_short,
     rest,
 };
-use crate::deadlines::Pace;
-use crate::open_file::OpenFile;
 use crate::request::{BodyError, ConcurrentUpload, PieceSource, disconnect};
-use crate::upstream::{UpstreamBody, UpstreamError};
 
 impl<'d> ClientSide<'d> for Delivery<'d> {
     type Source = Stream;

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use kettle_http::range::ByteRange;
 use kettle_kernel::bug;
+use kettle_runtime::encoder::STEP_BYTES;
 use tokio::task::yield_now;
 
 use super::{ClientSide, DeliveryError, cut_short, portions};
-use crate::encoder::STEP_BYTES;
 use crate::response::{Body, Encoded, Growing, GrowingNext};
 
 /// What comes next of a plain body.

@@ -6,13 +6,13 @@ use std::task::Context;
 
 use kettle_http::range::ByteRange;
 use kettle_kernel::ktls;
+use kettle_runtime::open_file::OpenFile;
+use kettle_runtime::tx_path::{Reason, TxPath};
 use kettle_tls::buffers::WRITE_BYTES;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::{Stream, StreamError};
 
 use super::{Delivery, DeliveryError, cut_short, rest};
-use crate::open_file::OpenFile;
-use crate::tx_path::{Reason, TxPath};
 
 impl Delivery<'_> {
     /// Head and body from memory in one call, so that they share the first record.

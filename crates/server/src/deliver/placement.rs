@@ -1,10 +1,10 @@
 //! Where records are encrypted: what is wanted, what is possible, and why not.
 
 use kettle_config::TxPathChoice;
+use kettle_runtime::tx_path::{Reason, TxPath};
 use kettle_tls::stream::StreamError;
 
 use super::{Delivery, DeliveryError};
-use crate::tx_path::{Reason, TxPath};
 
 /// What is to be sent.
 #[derive(Clone, Copy, Debug)]

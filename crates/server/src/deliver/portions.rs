@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kettle_http::range::ByteRange;
+use kettle_runtime::clock::Clock as _;
 
 use super::{ClientSide, DeliveryError, Piece, Sending, Throttle};
-use crate::clock::Clock as _;
 
 /// Waits until a side may send, and says how many bytes. It looks after a client that leaves if somebody is kept busy for it.
 pub(super) async fn allowed<'u, S: ClientSide<'u>>(

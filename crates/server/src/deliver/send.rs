@@ -8,13 +8,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use kettle_http::range::ByteRange;
 use kettle_kernel::bug;
+use kettle_runtime::spool::FlowNext;
+use kettle_upstream::{UpstreamBody, UpstreamError};
 
 use super::concurrent_upload::send_concurrently;
 use super::encoded::{send_encoded, wait_for_more};
 use super::{ClientSide, DeliveryError, Piece, cut_short, portions};
 use crate::response::{Body, Growing, GrowingNext, Part};
-use crate::spool::FlowNext;
-use crate::upstream::{UpstreamBody, UpstreamError};
 use crate::worker_state::WorkerState;
 
 /// Sends a body to its end.

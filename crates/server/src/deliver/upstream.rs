@@ -10,15 +10,15 @@ use std::task::Context;
 use kettle_config::TxPathChoice;
 use kettle_kernel::pipe::Pipe;
 use kettle_kernel::transfer;
+use kettle_runtime::pipes::Pipes;
+use kettle_runtime::tx_path::TxPath;
 use kettle_tls::buffers::RECORDS_PER_READ;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::Stream;
+use kettle_upstream::UpstreamBody;
 
 use super::send::taken;
 use super::{ClientSide, Delivery, DeliveryError, Demand, Piece, cut_short, portions};
-use crate::pipes::Pipes;
-use crate::tx_path::TxPath;
-use crate::upstream::UpstreamBody;
 
 impl Delivery<'_> {
     /// A client has to take what it gets at the least rate only as long as that keeps a server busy.

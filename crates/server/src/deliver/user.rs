@@ -4,13 +4,13 @@ use std::io;
 
 use kettle_http::range::ByteRange;
 use kettle_kernel::transfer::Wait;
+use kettle_runtime::disk::ReadMode;
+use kettle_runtime::open_file::OpenFile;
 use kettle_tls::buffers::WRITE_BYTES;
 use kettle_tls::stream::{FileRecords, Stream};
 
 use super::cold::held_up_by;
 use super::{Delivery, DeliveryError, cut_short};
-use crate::disk::ReadMode;
-use crate::open_file::OpenFile;
 use std::sync::Arc;
 use std::task::Context;
 

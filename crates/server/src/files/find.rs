@@ -15,6 +15,8 @@ use kettle_kernel::file_stamp::FileStamp;
 use kettle_kernel::file_system::FileSystem;
 use kettle_kernel::keeper;
 use kettle_kernel::transfer::{self, Residency, Wait, read_at, read_beginning};
+use kettle_runtime::disk::{Abandoned, Device, DiskDeadline, Disks, WaitError};
+use kettle_runtime::encoder::{EncoderPlaces, compress};
 use kettle_tls::mac::Sha256;
 use rustix::io::Errno;
 
@@ -27,8 +29,6 @@ use super::memory::FileMemory;
 use super::precompressed::CodingPreference;
 use super::root::{Reach, Root, SWAPS_MAX};
 use super::{OpenFile, compressed};
-use crate::disk::{Abandoned, Device, DiskDeadline, Disks, WaitError};
-use crate::encoder::EncoderPlaces;
 use crate::error_page::ErrorPage;
 
 /// Finds and reads files for one worker.
@@ -278,7 +278,7 @@ impl Finder {
         let Some(place) = self.encoders.take().await else { return (facts, content, false) };
         let original = original.clone();
         let make = move || {
-            let made = compressed::compress(coding, &original).map(|bytes| room.filled(bytes));
+            let made = compress(coding, &original).map(|bytes| room.filled(bytes));
             drop(place);
             made
         };

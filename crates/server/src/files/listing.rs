@@ -19,13 +19,13 @@ use std::os::fd::OwnedFd;
 
 use kettle_http::target::can_name;
 use kettle_http::uri::percent_encode_path;
+use kettle_runtime::disk::Abandoned;
 use rustix::fs::{
     AtFlags, Dir, DirEntry, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2, statat,
 };
 use rustix::io::Errno;
 
 use super::root::{Reach, Root};
-use crate::disk::Abandoned;
 
 /// A page of the contents of a folder.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use kettle_config::Coding;
 use kettle_kernel::file_stamp::FileStamp;
 use kettle_kernel::file_system::FileSystem;
+use kettle_runtime::disk::DiskDeadline;
 use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::Errno;
 
@@ -16,7 +17,6 @@ use super::marks::Meeting;
 use super::precompressed::CodingPreference;
 use super::programs::{Nature, Programs};
 use super::root::{Reach, Root};
-use crate::disk::DiskDeadline;
 use crate::guard::DeniedFiles;
 
 /// What is looked for.

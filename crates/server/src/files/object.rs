@@ -17,6 +17,8 @@ use kettle_cache::{
 };
 use kettle_config::Coding;
 use kettle_kernel::transfer::{self, Wait};
+use kettle_runtime::clock::Clock;
+use kettle_runtime::disk::{self, Device, ReadMode};
 use rustix::io::Errno;
 
 use super::OpenFile;
@@ -24,8 +26,6 @@ use super::entry::Content;
 use super::find::PASSING_BYTES_MAX;
 use super::memory::FileMemory;
 use super::precompressed::token;
-use crate::clock::Clock;
-use crate::disk::{self, Device, ReadMode};
 
 /// An object ready to be answered with.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use kettle_http::conditional::{self, Selection, Validators};
 use kettle_http::multipart::Boundary;
 use kettle_http::range::{self, ByteRange};
+use kettle_runtime::clock::Clock;
 
 use super::entry::Entry;
-use crate::clock::Clock;
 use crate::error_page::HttpError;
 use crate::request::Head;
 use crate::response::{Body, Part, Response, ResponseFields};

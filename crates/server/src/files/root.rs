@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kettle_config::Symlinks;
 use kettle_kernel::file_system::{Disclosure, FileSystem};
 use kettle_kernel::transfer::Wait;
+use kettle_runtime::open_file::path_of;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
 use super::folder::{Folder, identity_of};
-use crate::open_file::path_of;
 
 /// How far a look-up goes. What it would have to go further for fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use kettle_runtime::client_address::ClientHost;
 use kettle_tls::mac::{Mac, MacKey};
 use quick_cache::unsync::Cache;
 use tokio::sync::watch;
@@ -15,7 +16,6 @@ use zeroize::Zeroizing;
 use super::password::{self, fits};
 use super::users::{Users, UsersMistake};
 use super::{Guards, Refusal};
-use crate::client_address::ClientHost;
 use crate::error_page::HttpError;
 use crate::request::Request;
 

@@ -1,8 +1,7 @@
 //! Clients by their network: the longest prefix that holds an address decides.
 
 use kettle_config::{Network, Route};
-
-use crate::client_address::ClientHost;
+use kettle_runtime::client_address::ClientHost;
 
 /// The networks of a route.
 #[derive(Debug)]

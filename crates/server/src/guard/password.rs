@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use kettle_kernel::process;
+use kettle_runtime::client_address::ClientHost;
+use kettle_runtime::clock::is_long_ago;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use zeroize::Zeroizing;
 
 use super::users::Hash;
-use crate::client_address::ClientHost;
-use crate::clock::is_long_ago;
 use queue::Queue;
 
 /// Why nobody knows whether a password is right.

@@ -8,10 +8,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use kettle_http::Method;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_kernel::keeper;
+use kettle_runtime::client_address::ClientHost;
 use kettle_tls::mac::{Mac, MacKey};
 
 use super::users::UsersMistake;
-use crate::client_address::ClientHost;
 use crate::request::Request;
 
 /// The secrets of a route.

@@ -11,6 +11,9 @@ use std::task::{Context, Poll, Waker, ready};
 
 use kettle_http::h2;
 use kettle_kernel::bug;
+use kettle_runtime::head_buffers::HeadBuffers;
+use kettle_runtime::offloads::Offloads;
+use kettle_runtime::tx_path::Reason;
 use kettle_tls::buffers::RECORDS_PER_WRITE;
 use kettle_tls::records::{PLAINTEXT_BYTES_MAX, RECORD_BYTES_MAX};
 use kettle_tls::stream::{Filled, Stream, StreamError};
@@ -19,9 +22,6 @@ use tokio::sync::Semaphore;
 use super::StreamClosed;
 use super::send_queue::SendQueue;
 use super::written::{StreamProgress, Written};
-use crate::head_buffers::HeadBuffers;
-use crate::offloads::Offloads;
-use crate::tx_path::Reason;
 use sealed_by::SealedBy;
 
 /// What the connection and its streams share.

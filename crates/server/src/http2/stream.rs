@@ -4,12 +4,12 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use kettle_http::h2::{self, ErrorCode, Incoming, Priority, Room};
+use kettle_runtime::tx_path::TxPath;
 
 use super::io::Http2Io;
 use super::send_queue::{QueuePlace, SendQueue};
 use super::written::StreamProgress;
 use super::{FRAME_BYTES_MAX, PIECE_BYTES, StreamClosed};
-use crate::tx_path::TxPath;
 
 /// A stream, as long as somebody serves it. Dropped before its end it is reset.
 pub(crate) struct Http2Stream {

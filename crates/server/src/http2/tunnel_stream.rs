@@ -6,12 +6,12 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use kettle_http::h2::{ErrorCode, Incoming, Priority};
+use kettle_runtime::tx_path::TxPath;
 use kettle_tls::Session;
 
 use super::StreamClosed;
 use super::send_queue::QueuePlace;
 use super::stream::Http2Stream;
-use crate::tx_path::TxPath;
 
 /// The client's side of a tunnel that is a stream.
 pub(crate) struct TunnelStream {

@@ -9,20 +9,20 @@ use kettle_http::HttpVersion;
 use kettle_http::forwarded::Scheme;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h1::response::ResponseHead;
+use kettle_runtime::access_log::Destination;
+use kettle_runtime::spool::{SpoolError, Spooled};
+use kettle_upstream::backend::{Attempts, asked_by};
+use kettle_upstream::{
+    InFlight, OutgoingRequest, Pool, Reuse, Trace, Upstream, UpstreamError, binds_connection,
+};
 
 use super::buffering::{BodyStore, Buffering, StoreError, buffer_response, store};
 use super::upload::{Upload, UploadError, upload, upload_stored};
 use super::{Asker, ProxyRoute};
-use crate::access_log::Destination;
-use crate::backend::{Attempts, asked_by};
 use crate::error_page::HttpError;
 use crate::http2::websocket_accept;
 use crate::request::{Disconnected, Handed, Head, Request, Rest};
 use crate::response::{Answer, Body, LogNotes, Nothing, Response, Upgraded};
-use crate::spool::{SpoolError, Spooled};
-use crate::upstream::{
-    InFlight, OutgoingRequest, Pool, Reuse, Trace, Upstream, UpstreamError, binds_connection,
-};
 use crate::words::cookie;
 
 /// Why there is no response of a server's.

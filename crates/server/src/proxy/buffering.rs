@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use kettle_config::RequestBuffering;
 use kettle_http::h1::framing::BodyFraming;
+use kettle_runtime::client_address::ClientHost;
+use kettle_runtime::disk::Disks;
+use kettle_runtime::spool::{Spool, SpoolError, Spooled};
+use kettle_upstream::UpstreamResponse;
 
 use super::ProxyRoute;
-use crate::client_address::ClientHost;
-use crate::disk::Disks;
 use crate::request::{Head, Request, RequestBody};
-use crate::spool::{Spool, SpoolError, Spooled};
-use crate::upstream::UpstreamResponse;
 
 /// Where a worker stores bodies.
 #[derive(Clone, Copy)]

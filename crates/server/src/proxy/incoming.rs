@@ -5,6 +5,7 @@ use kettle_http::field::is_accel;
 use kettle_http::h1::response::ResponseHead;
 use kettle_http::h1::write::{write_field, write_status_line};
 use kettle_http::trailers::TrailerFilter;
+use kettle_upstream::UpstreamResponse;
 
 use super::ProxyRoute;
 use super::SharedTarget;
@@ -12,7 +13,6 @@ use super::prefix::turned_back;
 use super::rewrites::url_of_refresh;
 use crate::request::Request;
 use crate::response::{Body, Response, ResponseFields};
-use crate::upstream::UpstreamResponse;
 use crate::words::{Asked, Words};
 
 /// The request that an answer is for.

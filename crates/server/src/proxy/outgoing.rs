@@ -10,11 +10,11 @@ use kettle_http::field::{are_one_to_gateways, is_of_proxies};
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::target::{Target, reference};
 use kettle_http::trailers::TrailerFilter;
+use kettle_runtime::client_address::ClientHost;
+use kettle_upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 
 use super::ProxyRoute;
-use crate::client_address::ClientHost;
 use crate::request::{Client, Head, Request};
-use crate::upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 use crate::words::{Words, asked_host};
 
 impl ProxyRoute {

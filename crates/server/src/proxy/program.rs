@@ -9,12 +9,12 @@ use kettle_http::HttpVersion;
 use kettle_http::field::are_one_to_gateways;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::target::{Target, reference};
+use kettle_runtime::client_address::ClientHost;
+use kettle_upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 
 use super::ProxyRoute;
 use super::outgoing::{REQUEST_ID, is_ours};
-use crate::client_address::ClientHost;
 use crate::request::{Head, Program, Request};
-use crate::upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 use crate::words::{Words, header};
 
 /// What programs of a route are told that is the same for all requests.

@@ -2,11 +2,11 @@
 //! passed on, and names no more of the client's fields than it is told to.
 
 use kettle_http::target::{SlashRuns, Target, reference};
+use kettle_upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 
 use super::ProxyRoute;
 use super::outgoing::is_ours;
 use crate::request::Request;
-use crate::upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 
 impl ProxyRoute {
     /// A GET of this path and query about what the client asks for, with the client's fields of these names; none if there is no host to

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use kettle_http::forwarded::Scheme;
 use kettle_http::target::{Target, reference};
+use kettle_runtime::client_address::ClientHost;
+use kettle_upstream::OutgoingRequest;
 
 use super::ProxyRoute;
-use crate::client_address::ClientHost;
 use crate::request::{Program, Request};
-use crate::upstream::OutgoingRequest;
 use crate::words::{Asked, Words};
 
 /// What clients ask for, as far as they can ask for the same.

@@ -11,12 +11,12 @@ use bytes::Bytes;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
 use kettle_http::h1::response::{ResponseFraming, ResponseHead, response_framing};
 use kettle_http::trailers::TrailerFilter;
+use kettle_runtime::spool::{SpoolError, Spooled};
+use kettle_upstream::{BodyCoding, InFlight, UpstreamError};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use crate::request::{BodyError, ClientWatch, RequestBody};
-use crate::spool::{SpoolError, Spooled};
-use crate::upstream::{BodyCoding, InFlight, UpstreamError};
 
 /// How far a body got.
 pub(super) enum Upload {

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use kettle_config::Coding;
 use kettle_http::range::ByteRange;
+use kettle_runtime::disk::Device;
+use kettle_runtime::encoder::compress;
 use tokio::task::spawn_local;
 use tokio::time::sleep;
 
 use super::{CachedRoute, WRITE_TIME_MAX, device};
-use crate::disk::Device;
-use crate::files::compressed;
 use crate::files::entry::Content;
 use crate::files::handler::Files;
 use crate::files::object::{ReadyForm, ReadyObject};
@@ -67,7 +67,7 @@ impl CachedRoute {
         let Some(place) = files.encoders().form_place() else { return };
         let disks = files.disks().within(WRITE_TIME_MAX);
         let (encoders, store) = (files.encoders().clone(), Arc::clone(&self.store));
-        let keep = object.keeping_form(coding, move |plain| compressed::compress(coding, plain));
+        let keep = object.keeping_form(coding, move |plain| compress(coding, plain));
         spawn_local(async move {
             let Some(encoder) = encoders.take().await else { return };
             let keep = move || {

@@ -12,6 +12,13 @@ use bytes::Bytes;
 use kettle_cache::{FillState, Name, ObjectHead, ObjectWriter, StoreError, Waiting};
 use kettle_http::caching::{self, NotKept, vary};
 use kettle_http::h1::response::ResponseHead;
+use kettle_runtime::client_address::ClientHost;
+use kettle_runtime::disk::{Device, Disks, Reservation};
+use kettle_runtime::rate_limit::Counted;
+use kettle_upstream::{
+    OutgoingRequest, Pool, SharedRequest, Trace, UpstreamBody, UpstreamError, UpstreamResponse,
+    fetch,
+};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -19,15 +26,8 @@ use super::abandoned_fetch::AbandonedFetch;
 use super::cache_request::CacheRequest;
 use super::stored_response::{self, ObjectVersion};
 use super::{CachedRoute, TAGS_MAX, WRITE_TIME_MAX, is_failure};
-use crate::client_address::ClientHost;
-use crate::disk::{Device, Disks, Reservation};
 use crate::proxy::Asker;
-use crate::rate_limit::Counted;
 use crate::stores::{FetchBody, FetchState, FetchWriter, OpenStore};
-use crate::upstream::{
-    OutgoingRequest, Pool, SharedRequest, Trace, UpstreamBody, UpstreamError, UpstreamResponse,
-    fetch,
-};
 
 /// An object that is asked for.
 pub(super) struct Fetching {

@@ -55,12 +55,12 @@ mod tests {
     use kettle_http::HeadLimits;
     use kettle_http::h1::framing::BodyFraming;
     use kettle_http::h1::parse::{ParseRequest, parse_request};
+    use kettle_runtime::deadlines::Deadlines;
     use kettle_tls::stream::Received;
     use rustix::net::{Shutdown, shutdown};
     use tempfile::TempDir;
 
     use super::*;
-    use crate::deadlines::Deadlines;
     use crate::relay::tests::stage::{Tls13, locally, tls_pair};
     use crate::request::ConnectionSource;
     use crate::stores::Fetches;

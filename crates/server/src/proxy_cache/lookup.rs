@@ -7,6 +7,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use kettle_http::Method;
 use kettle_http::caching::Use;
+use kettle_runtime::disk::{self, Device, Disks};
+use kettle_runtime::rate_limit::Counted;
+use kettle_upstream::Pool;
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
@@ -17,17 +20,14 @@ use super::fetching::{Fetched, Fetching};
 use super::interim::while_asked;
 use super::stored_response::{self, ObjectVersion, StoredResponse};
 use super::{ANSWER_TIME_MAX, CachedRoute, device, hit, refused, with_status};
-use crate::disk::{self, Device, Disks};
 use crate::error_page::HttpError;
 use crate::files::handler::Files;
 use crate::files::object::{FoundObject, ObjectLook, ReadyObject};
 use crate::proxy;
 use crate::proxy::{Asker, buffer_response};
-use crate::rate_limit::Counted;
 use crate::request::{Disconnected, Request};
 use crate::response::{Answer, Body, Held, LogNotes, Nothing, Response};
 use crate::stores::{CacheOutcome, Fetch, FetchBody, FetchState, OpenStore};
-use crate::upstream::Pool;
 
 pub(super) enum CacheAnswer {
     Ready(Result<Answer, HttpError>),

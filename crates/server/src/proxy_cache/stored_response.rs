@@ -11,11 +11,11 @@ use kettle_http::conditional::{self, Selection, SelectionError, Validators};
 use kettle_http::date::{self, write_imf_fixdate};
 use kettle_http::h1::response::ResponseHead;
 use kettle_http::range::{self, ByteRange};
+use kettle_runtime::disk::Device;
+use kettle_runtime::open_file::OpenFile;
 
-use crate::disk::Device;
 use crate::files::entry::Content;
 use crate::files::object::ReadyObject;
-use crate::open_file::OpenFile;
 use crate::request::Head;
 use crate::response::{Body, ConfiguredFields, Growing, Response, ResponseFields};
 use crate::stores::FetchBody;

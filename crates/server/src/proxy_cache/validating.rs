@@ -10,15 +10,15 @@ use kettle_http::caching::control::Control;
 use kettle_http::caching::key::{also_invalid, by_other_scheme};
 use kettle_http::caching::{self, FieldLines, vary};
 use kettle_http::h1::response::ResponseHead;
+use kettle_runtime::disk::{Device, Disks};
+use kettle_upstream::SharedRequest;
 use tokio::sync::oneshot;
 
 use super::cache_request::CacheRequest;
 use super::fetching::Fetching;
 use super::stored_response::ObjectVersion;
 use super::{CALL_BYTES, CachedRoute, TAGS_MAX, lines, stored_response};
-use crate::disk::{Device, Disks};
 use crate::stores::OpenStore;
-use crate::upstream::SharedRequest;
 
 /// What a backend said in its 304.
 struct Validation {

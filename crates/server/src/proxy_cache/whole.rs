@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kettle_cache::{ObjectHead, Purge, StoreError};
+use kettle_upstream::{Trace, UpstreamBody, UpstreamError};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::fetching::{Fetched, Fetching};
 use super::{CALL_BYTES, TAGS_MAX};
 use crate::stores::{FetchBody, FetchState};
-use crate::upstream::{Trace, UpstreamBody, UpstreamError};
 
 impl Fetching {
     /// The whole body, if it is small and here already, or on its way behind its head. Of any other, the first piece is waited

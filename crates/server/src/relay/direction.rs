@@ -10,15 +10,15 @@ use std::task::{Context, Poll, ready};
 use kettle_config::TunnelPathChoice;
 use kettle_kernel::pipe::Pipe;
 use kettle_kernel::socket;
+use kettle_runtime::offloads::Offloads;
+use kettle_runtime::pipes::Pipes;
+use kettle_runtime::tx_path::{Flow, Reason, TxPath};
 use kettle_tls::buffers::Queue;
 use kettle_tls::stream::{Pause, Stream, StreamError};
+use kettle_upstream::backend::Socket;
 
 use super::RelaySettings;
 use super::side::Side;
-use crate::backend::Socket;
-use crate::offloads::Offloads;
-use crate::pipes::Pipes;
-use crate::tx_path::{Flow, Reason, TxPath};
 
 /// One direction of a tunnel.
 pub(super) struct Direction {

@@ -4,13 +4,13 @@
 use std::task::{Context, Poll, ready};
 
 use kettle_kernel::socket;
+use kettle_runtime::offloads::Offloads;
+use kettle_runtime::pipes::Pipes;
+use kettle_runtime::tx_path::{Reason, TxPath};
+use kettle_upstream::backend::Socket;
 
 use super::direction::{Direction, Fault, RelayPath};
 use super::side::Side;
-use crate::backend::Socket;
-use crate::offloads::Offloads;
-use crate::pipes::Pipes;
-use crate::tx_path::{Reason, TxPath};
 
 impl Direction {
     /// Moves what goes to the other side into the kernel, or stays where it is for a reason. Not before there is

@@ -8,11 +8,11 @@ use kettle_kernel::{socket, transfer};
 use kettle_tls::buffers::Queue;
 use kettle_tls::stream::Stream;
 use kettle_tls::{Session, Version};
+use kettle_upstream::backend::Socket;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 use super::Party;
-use crate::backend::Socket;
 use crate::http2::TunnelStream;
 
 /// One end of a tunnel.
@@ -114,7 +114,7 @@ impl Side {
             }
             // However it ends, it has ended.
             Self::Plain(socket) => {
-                let _ = ready!(socket.poll_drain(is_backend, context));
+                let _ = ready!(poll_drain(socket, is_backend, context));
             }
             Self::Stream(stream) => ready!(stream.poll_leave(context)),
             Self::Closed => {}
@@ -193,124 +193,27 @@ impl From<Socket> for Side {
     }
 }
 
-impl Socket {
-    fn poll_write_ready(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self {
-            Self::Tcp(socket) => socket.poll_write_ready(context),
-            Self::Unix(socket) => socket.poll_write_ready(context),
-        }
-    }
-
-    fn try_io<T>(&self, of: Interest, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        match self {
-            Self::Tcp(socket) => socket.try_io(of, call),
-            Self::Unix(socket) => socket.try_io(of, call),
-        }
-    }
-
-    /// Receives by one call that does not wait; `None` if there is nothing. After a call that got less than it wanted
-    /// the socket is known to be empty: tokio need not be told by one that fails.
-    pub(crate) fn try_receive(
-        &self,
-        wanted_bytes: usize,
-        call: impl FnOnce(BorrowedFd<'_>) -> io::Result<usize>,
-    ) -> io::Result<Option<usize>> {
-        let mut received = None;
-        let outcome = self.try_io(Interest::READABLE, || {
-            let bytes = call(self.as_fd())?;
-            received = Some(bytes);
-            if bytes == 0 || bytes == wanted_bytes { Ok(()) } else { Err(would_block()) }
-        });
-        match (received, outcome) {
-            (None, Err(error)) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
-            (received, _) => Ok(received),
-        }
-    }
-
-    /// As [`try_receive`](Self::try_receive), for a call that may get less than the socket has.
-    pub(crate) fn try_receive_part(
-        &self,
-        call: impl FnOnce(BorrowedFd<'_>) -> io::Result<usize>,
-    ) -> io::Result<Option<usize>> {
-        match self.try_io(Interest::READABLE, || call(self.as_fd())) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            received => received.map(Some),
-        }
-    }
-
-    /// Throws away what still comes, until the peer ends or has everything: to close with bytes unread would reset the connection
-    /// (RFC 9293 §3.10.4), and take from the peer what it has not read. A backend that has everything and does not stop is reset all
-    /// the same.
-    fn poll_drain(&self, is_backend: bool, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut thrown_away = [0; DRAINED_BYTES];
-        for _ in 0..DRAIN_READS_MAX {
-            match self.try_receive_part(|fd| transfer::receive(fd, &mut thrown_away))? {
-                Some(0) => return Poll::Ready(Ok(())),
-                Some(_) => {}
-                None if socket::pending_output_bytes(self.as_fd())? == 0 => {
-                    return Poll::Ready(Ok(()));
-                }
-                None if self.poll_end_arrived(context).is_ready() => {}
-                None => ready!(self.poll_readable(context))?,
+/// Throws away what still comes, until the peer ends or has everything: to close with bytes unread would reset the connection
+/// (RFC 9293 §3.10.4), and take from the peer what it has not read. A backend that has everything and does not stop is reset all
+/// the same.
+fn poll_drain(from: &Socket, is_backend: bool, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    let mut thrown_away = [0; DRAINED_BYTES];
+    for _ in 0..DRAIN_READS_MAX {
+        match from.try_receive_part(|fd| transfer::receive(fd, &mut thrown_away))? {
+            Some(0) => return Poll::Ready(Ok(())),
+            Some(_) => {}
+            None if socket::pending_output_bytes(from.as_fd())? == 0 => {
+                return Poll::Ready(Ok(()));
             }
-        }
-        if is_backend && has_all(self.as_fd()) {
-            return Poll::Ready(Ok(()));
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    }
-
-    /// Waits for news of the end that we sent: the kernel tells that it has arrived as room to send, so it is forgotten first that
-    /// there was some.
-    fn poll_end_arrived(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let _ = self.try_io(Interest::WRITABLE, || Err::<(), _>(would_block()));
-        self.poll_write_ready(context)
-    }
-
-    /// Sends what the socket takes at once.
-    pub(super) fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
-        let mut sent_bytes = 0;
-        let sent = self.try_io(Interest::WRITABLE, || {
-            sent_bytes = transfer::send_one(self.as_fd(), bytes, false)?;
-            // What was not taken filled the socket.
-            if sent_bytes == bytes.len() { Ok(()) } else { Err(would_block()) }
-        });
-        match sent {
-            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
-            _ => Ok(sent_bytes),
+            None if from.poll_end_arrived(context).is_ready() => {}
+            None => ready!(from.poll_readable(context))?,
         }
     }
-
-    /// Sends some of `bytes`, when the socket takes any.
-    pub(super) fn poll_send(
-        &self,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        loop {
-            ready!(self.poll_write_ready(context))?;
-            match self.try_send(bytes)? {
-                0 => {}
-                sent_bytes => return Poll::Ready(Ok(sent_bytes)),
-            }
-        }
+    if is_backend && has_all(from.as_fd()) {
+        return Poll::Ready(Ok(()));
     }
-
-    /// Runs a call that sends without waiting, when the socket takes bytes.
-    pub(super) fn poll_send_by(
-        &self,
-        context: &mut Context<'_>,
-        mut call: impl FnMut(BorrowedFd<'_>) -> io::Result<usize>,
-    ) -> Poll<io::Result<usize>> {
-        loop {
-            ready!(self.poll_write_ready(context))?;
-            match self.try_io(Interest::WRITABLE, || call(self.as_fd())) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                sent => return Poll::Ready(sent),
-            }
-        }
-    }
+    context.waker().wake_by_ref();
+    Poll::Pending
 }
 
 /// Whether what was sent has arrived, as far as the kernel can tell.

@@ -8,12 +8,12 @@ use kettle_kernel::{bug, transfer};
 use kettle_tls::buffers::RECORDS_PER_READ;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::{Filled, Stream};
+use kettle_upstream::UNTAKEN_BYTES_MAX;
+use kettle_upstream::backend::Socket;
 
 use super::direction::{Direction, Fault};
 use super::side::Side;
-use crate::backend::Socket;
 use crate::http2::TunnelStream;
-use crate::upstream::UNTAKEN_BYTES_MAX;
 
 impl Direction {
     /// Opens records and gives the other side the plaintext where it lies; what is not taken at once is kept.

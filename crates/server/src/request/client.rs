@@ -8,10 +8,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use kettle_config::{Listener, ListenerKind};
 use kettle_http::field::{are_one_to_gateways, is_of_proxies};
 use kettle_http::forwarded::{Node, Scheme, forwarded, listed};
+use kettle_runtime::access_log::RequestId;
+use kettle_runtime::client_address::{ClientAddress, ClientHost};
 
 use super::Head;
-use crate::access_log::RequestId;
-use crate::client_address::{ClientAddress, ClientHost};
 
 /// The client of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]

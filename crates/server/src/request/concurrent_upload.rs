@@ -5,11 +5,11 @@ use std::task::{Context, Poll, ready};
 use kettle_http::h1::framing::BodyReader;
 use kettle_http::trailers::TrailerFilter;
 use kettle_kernel::bug;
+use kettle_runtime::spool::Spooled;
 use kettle_tls::stream::{Stream, StreamError};
+use kettle_upstream::BodyCoding;
 
 use super::{BodyError, RequestBody};
-use crate::spool::Spooled;
-use crate::upstream::BodyCoding;
 
 /// The state of such a body between two looks at it.
 pub(super) struct UploadState {

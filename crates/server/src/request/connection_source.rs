@@ -5,10 +5,10 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use kettle_kernel::bug;
+use kettle_runtime::deadlines::{Deadline, Interrupt, Stage};
 use kettle_tls::stream::{Filled, Stream};
 
 use super::{BodyError, Reading, patience};
-use crate::deadlines::{Deadline, Interrupt, Stage};
 
 /// Where the body of a connection's request comes from.
 pub struct ConnectionSource<'c> {

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 
-use crate::disk::DiskDeadline;
+use kettle_runtime::disk::DiskDeadline;
 
 /// What is there by a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

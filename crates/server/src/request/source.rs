@@ -6,13 +6,13 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use kettle_http::h1::framing::BodyReader;
+use kettle_runtime::deadlines::Stage;
 use kettle_tls::Session;
 use kettle_tls::stream::Stream;
 use tokio::sync::Semaphore;
 
 use super::disconnect::{ClientWatch, disconnect};
 use super::{BodyError, ConnectionSource, Presented, Reading, StreamSource};
-use crate::deadlines::Stage;
 use crate::http2::Http2Stream;
 
 /// Where a request comes from.

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h2::Incoming;
+use kettle_runtime::deadlines::{Interrupt, LazyDeadline, Stage};
 use kettle_tls::Session;
 
 use super::{BodyError, Reading, patience};
-use crate::deadlines::{Interrupt, LazyDeadline, Stage};
 use crate::http2::{Http2Stream, StreamClosed};
 
 /// Where the body of a stream comes from.

@@ -4,8 +4,8 @@ use std::mem;
 
 use kettle_config::Coding;
 use kettle_http::{field, range};
+use kettle_runtime::encoder::OF_BYTES;
 
-use crate::encoder::OF_BYTES;
 use crate::files::handler::Files;
 use crate::files::precompressed::{CodingPreference, CompressionRules, token};
 use crate::proxy_cache::{self, CodedForm};

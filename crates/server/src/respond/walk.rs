@@ -10,9 +10,9 @@ use std::borrow::Cow;
 
 use kettle_http::RequestError;
 use kettle_http::target::Target;
+use kettle_runtime::disk::DiskDeadline;
 
 use super::{Responder, own_page};
-use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage, HttpError};
 use crate::forward_auth::{self, Stopped};
 use crate::guard::{CacheControl, Refusal};

@@ -5,13 +5,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use kettle_config::TxPathChoice;
+use kettle_runtime::access_log::Destination;
+use kettle_runtime::client_address::ClientAddress;
+use kettle_runtime::rate_limit::Counted;
+use kettle_upstream::Link;
+use kettle_upstream::backend::{Backend, Slot};
 
 use super::{LogNotes, Logged, Response};
-use crate::access_log::Destination;
-use crate::backend::{Backend, Slot};
-use crate::client_address::ClientAddress;
-use crate::rate_limit::Counted;
-use crate::upstream::Link;
 
 /// What becomes of a request.
 #[derive(Debug)]

@@ -2,9 +2,8 @@
 
 use std::rc::Rc;
 
+use kettle_runtime::rate_limit::Counted;
 use tokio::sync::oneshot;
-
-use crate::rate_limit::Counted;
 
 /// What is held for a request until its response is sent or given up. Each part acts by being dropped.
 #[derive(Debug, Default)]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::access_log::Destination;
-use crate::upstream::Trace;
+use kettle_runtime::access_log::Destination;
+use kettle_upstream::Trace;
 
 /// What the log and the counters say of an answer besides what the client sees. Nothing else may read it.
 #[derive(Debug, Default)]

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kettle_config::{BackendChoices, Config, Diagnostic};
+use kettle_upstream::Upstreams;
 
 use super::conditions::{Folders, When};
 use super::handler::{ChosenBackends, Handler};
@@ -19,7 +20,6 @@ use crate::proxy_cache::CachedRoute;
 use crate::redirect::pattern::Paths;
 use crate::response::{ConfiguredFields, SendRate};
 use crate::stores::Stores;
-use crate::upstream::Upstreams;
 use crate::words::WordSource;
 
 /// A site's routes, in the order of the file. Of those that are `open` it takes what cannot be opened again, and what clients have

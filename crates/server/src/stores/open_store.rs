@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use kettle_cache::{Store, StoreError, StoreSettings};
 use kettle_kernel::file_system::FileSystem;
+use kettle_runtime::clock::is_long_ago;
 use rustix::fs::fstat;
 
 use super::{Fetches, TRIED_AGAIN};
-use crate::clock::is_long_ago;
 
 /// A store that could be opened, and where it lies. There is one for a folder, however often that is named and whatever
 /// reloads do: what arrives would be known to nobody else, and would count for nobody.

@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 
 use kettle_cache::Status;
+use kettle_runtime::metrics::{Label, MetricWriter, NamedCounters, Shape};
+use kettle_runtime::write_named;
 
 use super::{CacheOutcome, KeptStore, Stores};
-use crate::metrics::{Label, MetricWriter, NamedCounters, Shape, write_named};
 
 impl NamedCounters for Stores {
     fn write(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {

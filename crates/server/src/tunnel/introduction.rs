@@ -112,12 +112,12 @@ mod tests {
     use std::net::Ipv6Addr;
 
     use kettle_config::ListenAddress;
+    use kettle_runtime::client_address::ClientAddress;
 
     use kettle_preamble::proxy::{Endpoints, Parse, parse};
     use kettle_tls::{Alpn, Cipher};
 
     use super::*;
-    use crate::client_address::ClientAddress;
 
     fn session(version: Version, suite: &'static str) -> Session {
         Session {

@@ -6,10 +6,10 @@ use kettle_preamble::starttls::{Dialogue, Next, StartTlsError, postgres, smtp};
 use kettle_tls::connector::Connector;
 use kettle_tls::stream::{Stream, StreamError};
 use kettle_tls::{Alpn, Session};
+use kettle_upstream::backend::{Failure, Outcome, Server, Socket};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::backend::{Failure, Outcome, Server, Socket};
 use crate::relay::Side;
 use crate::tunnel_routes::TunnelSettings;
 

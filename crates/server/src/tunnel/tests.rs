@@ -1,8 +1,8 @@
+use kettle_runtime::deadlines::Deadlines;
+use kettle_upstream::backend::Backends;
 use tokio::task::yield_now;
 
 use super::*;
-use crate::backend::Backends;
-use crate::deadlines::Deadlines;
 use crate::relay::tests::stage::{Peer, Seen, Setup, Tcp, Tls13, locally};
 
 const UNLIMITED: Time = Time { idle: LINGER, end: None };

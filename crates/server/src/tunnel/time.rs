@@ -3,8 +3,9 @@
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use kettle_runtime::deadlines::{Deadline, Interrupt, Stage, TICK};
+
 use super::Carried;
-use crate::deadlines::{Deadline, Interrupt, Stage, TICK};
 use crate::open_tunnels::OpenTunnel;
 use crate::relay::{Relay, TunnelEnd};
 

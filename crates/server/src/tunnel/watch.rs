@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use kettle_tls::stream::{Filled, Stream};
 use kettle_tls::{Session, Version};
+use kettle_upstream::Upstreams;
+use kettle_upstream::backend::{
+    Backend, BackendTasks, Backends, Failure, Handshake, Outcome, Server, ServerStream, Socket,
+};
 use tokio::time::timeout;
 
 use super::open::begin_tls;
-use crate::backend::{
-    Backend, BackendTasks, Backends, Failure, Handshake, Outcome, Server, ServerStream, Socket,
-};
-use crate::upstream::Upstreams;
 
 /// Checks servers and looks up names. Once in a process is enough, on a runtime that nobody's connections wait for: names
 /// are looked up by its blocking threads.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kettle_server::backend::{BackendStatus, Backends};
+use kettle_upstream::backend::{BackendStatus, Backends};
 use serde::{Deserialize, Serialize};
 
 /// All backends.
@@ -53,7 +53,7 @@ impl fmt::Display for BackendsStatus {
 
 #[cfg(test)]
 mod tests {
-    use kettle_server::backend::{Health, ServerStatus};
+    use kettle_upstream::backend::{Health, ServerStatus};
 
     use super::*;
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use kettle_config::Diagnostic;
+use kettle_runtime::tx_path::switch::TxPathOverride;
 use serde::{Deserialize, Serialize};
 
 use super::acme::{AcmeRequest, AcmeStatus};
@@ -11,7 +12,6 @@ use super::caches::{CachesStatus, PurgeBy};
 use super::status::Status;
 use super::tunnels::TunnelsScreen;
 use kettle_server::open_tunnels::TunnelOrder;
-use kettle_server::tx_path::switch::TxPathOverride;
 
 /// What `kettle ctl` can ask of a running server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

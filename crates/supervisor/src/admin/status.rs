@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use kettle_runtime::metrics::{KeyDirection, Label, LabelledCounts, Lookup, Numbers};
+use kettle_runtime::spool::Spool;
+use kettle_runtime::tx_path::TxPath;
+use kettle_runtime::tx_path::switch::TxPathOverride;
 use serde::{Deserialize, Serialize};
 
 use super::backends::BackendsStatus;
-use kettle_server::metrics::{KeyDirection, Label, LabelledCounts, Lookup, Numbers};
-use kettle_server::spool::Spool;
-use kettle_server::tx_path::TxPath;
-use kettle_server::tx_path::switch::TxPathOverride;
 
 /// A running server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,6 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kettle_config::{Config, Diagnostic, Position};
+use kettle_runtime::metrics::Metrics;
+use kettle_runtime::tx_path::switch::TxPathOverride;
+use kettle_runtime::tx_path::{Reason, TxPath};
 use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
@@ -14,9 +17,6 @@ use super::status::{
     CertificateStatus, CertificatesStatus, Counts, ListenerStatus, SpoolStatus, Status,
 };
 use super::{AdminSocket, Asked, client};
-use kettle_server::metrics::Metrics;
-use kettle_server::tx_path::switch::TxPathOverride;
-use kettle_server::tx_path::{Reason, TxPath};
 
 fn status() -> Status {
     let metrics = Metrics::new(1);

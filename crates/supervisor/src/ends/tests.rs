@@ -1,6 +1,6 @@
 //! One certificate, seen from many days.
 
-use kettle_server::metrics::{Metrics, render};
+use kettle_runtime::metrics::{Metrics, render};
 use kettle_tls::self_signed;
 
 use super::*;

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
 
-use kettle_server::metrics::Numbers;
+use kettle_runtime::metrics::Numbers;
 
 use super::MainLoop;
 use crate::admin::status::{Counts, ListenerStatus, SpoolStatus, Status};

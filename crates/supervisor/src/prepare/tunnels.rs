@@ -8,13 +8,13 @@ use kettle_config::{
     Backend, BackendServer, BackendTls, Config, Listener, ListenerKind, LogTarget, Reach,
     Roots as ConfigRoots, ServerAddress, Site, StartTls, Truncation, TunnelPathChoice,
 };
-use kettle_server::access_log::Destination;
+use kettle_runtime::access_log::Destination;
 use kettle_server::tunnel_routes::{TunnelAlpnRoutes, TunnelRoutes, TunnelSettings, TunnelStart};
-use kettle_server::upstream::Upstreams;
 use kettle_tls::Acceptors;
 use kettle_tls::connector::{Connector, ConnectorSettings, Pin, ResumeBy, Trust};
 use kettle_tls::identity::Identity;
 use kettle_tls::trust::Roots;
+use kettle_upstream::Upstreams;
 
 use super::identities::{KnownFiles, KnownIdentities, load_identity};
 use super::{Diagnostics, load_named_file, policy};

@@ -9,12 +9,12 @@ use std::time::Duration;
 use kettle_http::h2::{ErrorCode, Priority};
 use kettle_http::range::ByteRange;
 use kettle_kernel::bug;
+use kettle_runtime::deadlines::{Interrupt, Pace};
+use kettle_runtime::open_file::OpenFile;
 use kettle_tls::stream::StreamError;
 
-use crate::deadlines::{Interrupt, Pace};
 use crate::deliver::{self, DeliveryError, FileBytes, Sending, cut_short};
 use crate::http2::{Http2Stream, PIECE_BYTES, ReadMemory, StreamClosed};
-use crate::open_file::OpenFile;
 use crate::response::Body;
 use client_side::StreamSide;
 

@@ -6,11 +6,12 @@ use std::rc::Rc;
 use kettle_config::TxPathChoice;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h2::{ErrorCode, NewRequest, Priority};
+use kettle_runtime::deadlines::LazyDeadline;
+use kettle_runtime::tx_path::{Reason as PathReason, TxPath};
 
 use super::Shared;
 use super::body::Outgoing;
 use crate::connection::http1::RequestStart;
-use crate::deadlines::LazyDeadline;
 use crate::deliver::{Delivered, DeliveryError, Demand, PathPreference, Sending};
 use crate::http2::{HeadError, Http2Stream, request_head};
 use crate::request::{ConcurrentUpload, Head, Request, StreamSource};
@@ -19,7 +20,6 @@ use crate::response::{Answer, Nothing, Response};
 use crate::response_head::{Edge, write_head};
 use crate::route::Router;
 use crate::setup::Answering;
-use crate::tx_path::{Reason as PathReason, TxPath};
 use crate::worker_state::WorkerState;
 
 impl Shared {

@@ -2,9 +2,9 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use kettle_kernel::file_system::FileSystem;
+use kettle_runtime::disk::Device;
 
 use super::*;
-use crate::disk::Device;
 
 #[test]
 fn a_device_that_is_found_slow_is_read_by_threads_from_there_on() {

@@ -5,13 +5,14 @@ use std::hash::Hash;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
+use kettle_runtime::clock::Clock;
+
 use super::super::entry::Content;
 use super::super::memory::FileMemory;
 use super::super::object::{ObjectMeeting, ReadyObject};
 use super::super::open_cache::{KeyRef, Remembered};
 use super::super::precompressed::CodingPreference;
 use super::Files;
-use crate::clock::Clock;
 
 impl Files {
     /// The object that was found for this, if it is still current and its file is there. Waits for no disk.
@@ -139,11 +140,11 @@ mod tests {
     use kettle_cache::{ObjectHead, Store, StoreSettings};
     use kettle_config::Limits;
     use kettle_kernel::file_system::FileSystem;
+    use kettle_runtime::disk::Device;
+    use kettle_runtime::encoder::EncoderPlaces;
     use tempfile::TempDir;
 
     use super::*;
-    use crate::disk::Device;
-    use crate::encoder::EncoderPlaces;
     use crate::files::object::{FoundObject, ObjectLook};
 
     #[test]

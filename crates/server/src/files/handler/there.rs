@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kettle_runtime::disk::DiskDeadline;
+
 use super::Files;
-use crate::disk::DiskDeadline;
 use crate::error_page::HttpError;
 use crate::files::file_route::FileRoute;
 use crate::files::locate::{self, LocateOutcome, Purpose};

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use kettle_config::{Route, Site, Symlinks};
+use kettle_runtime::disk::Device;
 
 use super::super::OpenFile;
 use super::super::entry::{Look, Mark};
@@ -10,7 +11,6 @@ use super::super::file_route::{FileRoute, SiteRoutes};
 use super::super::locate::{self, Sought, locate};
 use super::super::root::{Dotfiles, Reach, Root};
 use super::*;
-use crate::disk::Device;
 
 /// Makes entries from one real file, as large as a test needs them.
 struct Maker {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::client_address::ClientHost;
+use kettle_runtime::client_address::ClientHost;
 
 /// Jobs that wait for a thread, and how many each client has under way. All workers share one: they share the threads that check.
 #[derive(Debug)]

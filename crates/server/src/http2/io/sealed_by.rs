@@ -1,7 +1,8 @@
 //! Who encrypts what a connection that speaks HTTP/2 sends.
 
+use kettle_runtime::tx_path::{Reason, TxPath};
+
 use super::Http2Io;
-use crate::tx_path::{Reason, TxPath};
 
 /// Who encrypts.
 #[derive(Clone, Copy, PartialEq, Eq)]

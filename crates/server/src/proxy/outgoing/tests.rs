@@ -4,12 +4,12 @@ use kettle_config::{BackendHost, FieldTemplate};
 use kettle_http::HeadLimits;
 use kettle_http::h1::framing::body_framing;
 use kettle_http::h1::parse::{ParseRequest, parse_request};
+use kettle_runtime::access_log::RequestId;
 use kettle_tls::stream::Received;
+use kettle_upstream::Upstream;
+use kettle_upstream::backend::Backends;
 
 use super::*;
-use crate::access_log::RequestId;
-use crate::backend::Backends;
-use crate::upstream::Upstream;
 use crate::words::WordSource;
 
 fn route(change: impl FnOnce(&mut kettle_config::Route)) -> ProxyRoute {

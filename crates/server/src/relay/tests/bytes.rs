@@ -6,6 +6,8 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use kettle_config::TunnelPathChoice;
+use kettle_runtime::pipes::Pipes;
+use kettle_runtime::tx_path::{Reason, TxPath};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, split};
 use tokio::task::{spawn_local, yield_now};
 
@@ -13,9 +15,7 @@ use super::stage::{
     Duplex, Ended, Kind, Seen, Setup, Tcp, Tls12, Tls13, Unix, connection, locally, offloads,
     pattern, rest,
 };
-use crate::pipes::Pipes;
 use crate::relay::{Relay, Side, TunnelEnd};
-use crate::tx_path::{Reason, TxPath};
 
 const KINDS: [(Kind, Kind); 8] = [
     (Tls13, Tcp),

@@ -4,12 +4,12 @@ use std::future::poll_fn;
 use std::rc::Rc;
 
 use kettle_config::TunnelPathChoice;
+use kettle_runtime::tx_path::{Reason, TxPath};
 
 use super::stage::{
     Seen, Setup, Tcp, Tls12, Tls13, Unix, capabilities, connection, locally, offloads, pattern,
 };
 use crate::relay::{Relay, Side};
-use crate::tx_path::{Reason, TxPath};
 
 #[tokio::test]
 async fn a_kernel_that_does_not_carry_the_suite_leaves_the_tunnel_in_user_space() {

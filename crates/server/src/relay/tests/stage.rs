@@ -9,21 +9,21 @@ use std::time::Duration;
 
 use kettle_config::{Truncation, TunnelPathChoice};
 use kettle_kernel::probe::Capabilities;
+use kettle_runtime::offloads::Offloads;
+use kettle_runtime::pipes::Pipes;
+use kettle_runtime::tx_path::Flow;
 use kettle_tls::connector::{Connector, ConnectorSettings, ResumeBy, Trust};
 use kettle_tls::identity::Identities;
 use kettle_tls::policy::{Group, Policy};
 use kettle_tls::stream::{Accepting, Handshaking, Stream};
 use kettle_tls::tickets::SharedResumption;
 use kettle_tls::{Acceptor, Acceptors, Cipher, SiteGroup, Version, self_signed};
+use kettle_upstream::backend::Socket;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 
-use crate::backend::Socket;
-use crate::offloads::Offloads;
-use crate::pipes::Pipes;
 use crate::relay::{Relay, RelaySettings, Side, TunnelEnd};
-use crate::tx_path::Flow;
 
 /// What an end of a tunnel speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

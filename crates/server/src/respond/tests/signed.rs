@@ -4,10 +4,10 @@ use std::fs;
 use std::time::{Duration, UNIX_EPOCH};
 
 use kettle_config::{Located, SignedUrls};
+use kettle_runtime::clock::Clock;
 use kettle_tls::mac::MacKey;
 
 use super::stage::{Server, Stage};
-use crate::clock::Clock;
 
 const OLD: &str = "0123456789abcdef0123456789abcdef";
 const NEW: &str = "fedcba9876543210fedcba9876543210";

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use kettle_config::{Certificate, Hsts, Located, Reach, Route, Site};
+use kettle_runtime::access_log::RequestId;
+use kettle_runtime::clock::DateLine;
 
 use super::stage::{Reply, Stage, head};
-use crate::access_log::RequestId;
-use crate::clock::DateLine;
 use crate::error_page;
 use crate::redirect::Redirect;
 use crate::request::Presented;

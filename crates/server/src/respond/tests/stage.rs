@@ -13,20 +13,20 @@ use kettle_config::{Config, Route, Site};
 use kettle_http::Method;
 use kettle_http::h1::parse::{ParseRequest, parse_request};
 use kettle_http::range::ByteRange;
+use kettle_runtime::clock::{Clock, DateLine};
+use kettle_runtime::encoder::EncoderPlaces;
+use kettle_runtime::metrics::WorkerMetrics;
+use kettle_runtime::open_file::OpenFile;
+use kettle_runtime::spool::Spool;
 use kettle_tls::stream::Received;
 
-use crate::clock::{Clock, DateLine};
-use crate::encoder::EncoderPlaces;
 use crate::files::handler::Files;
 use crate::guard::Guards;
-use crate::metrics::WorkerMetrics;
-use crate::open_file::OpenFile;
 use crate::request::{Head, Request};
 use crate::respond::{Responder, respond};
 use crate::response::{Answer, Body, Held, LogNotes, Part, Response};
 use crate::response_head::{Edge, write_head};
 use crate::route::Router;
-use crate::spool::Spool;
 
 /// What is there before the server starts.
 pub(super) struct Stage {

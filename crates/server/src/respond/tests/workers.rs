@@ -5,11 +5,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kettle_runtime::encoder::EncoderPlaces;
+use kettle_runtime::metrics::WorkerMetrics;
+
 use super::stage::{Server, Stage, set_modified};
-use crate::encoder::EncoderPlaces;
 use crate::files::handler::Files;
 use crate::guard::Guards;
-use crate::metrics::WorkerMetrics;
 use crate::respond::Responder;
 
 /// A server, and a second worker of it.

@@ -9,19 +9,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use kettle_http::h2::Incoming;
 use kettle_http::range::ByteRange;
+use kettle_runtime::deadlines::Pace;
+use kettle_runtime::open_file::OpenFile;
 use kettle_tls::stream::StreamError;
+use kettle_upstream::{UpstreamBody, UpstreamError};
 use tokio::time::{sleep, timeout};
 
 use super::{Outgoing, closed};
-use crate::deadlines::Pace;
 use crate::deliver::{
     ClientSide, DeliveryError, FileBytes, PAUSE_SPARE, Piece, Sending, Sent, cut_short,
     poll_meanwhile, read_here,
 };
 use crate::http2::{Http2Stream, QueuePlace, StreamClosed};
-use crate::open_file::OpenFile;
 use crate::request::{BodyError, ConcurrentUpload, PieceSource};
-use crate::upstream::{UpstreamBody, UpstreamError};
 
 /// The stream, and where it stands among the others.
 pub(in crate::connection::http2) struct StreamSide<'s> {

@@ -1,0 +1,66 @@
+use std::net::{Ipv4Addr, Shutdown};
+
+use kettle_config::{BackendServer, Located, ServerAddress};
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixListener;
+
+use super::*;
+use crate::backend::Backends;
+
+/// A Unix socket says at once that nobody reads any more.
+#[tokio::test]
+async fn what_a_server_says_before_it_closes_without_reading_is_heard() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let address = Located::not_written(ServerAddress::Unix(path));
+    let settings = kettle_config::Backend {
+        name: Located::not_written("app".to_owned()),
+        servers: vec![BackendServer { address, ..BackendServer::default() }],
+        ..kettle_config::Backend::default()
+    };
+    let backends = Backends::new(&[settings], None);
+    let backend = Arc::clone(backends.find("app").unwrap());
+    let mut upstream = Arc::new(Upstream::new(backend, None));
+    let (pool, client) = (
+        Rc::<Pool>::default(),
+        kettle_runtime::client_address::ClientHost::Ip(Ipv4Addr::LOCALHOST.into()),
+    );
+    for (answer, expected) in [
+        ("HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno", Some((503, "no", true))),
+        // Nobody knows if that is all of it.
+        ("HTTP/1.1 503 No\r\n\r\nno", Some((503, "no", false))),
+        ("", None),
+    ] {
+        let mut attempts = upstream.backend.attempts(client);
+        let mut trace = Trace::default();
+        let begun =
+            InFlight::begin(&mut upstream, &pool, &mut attempts, Reuse::Any, &mut trace).await;
+        let mut in_flight = begun.unwrap();
+        let (mut server, _) = listener.accept().await.unwrap();
+        server.write_all(answer.as_bytes()).await.unwrap();
+        // It reads no more, and may write.
+        let server = server.into_std().unwrap();
+        let how = if answer.is_empty() { Shutdown::Both } else { Shutdown::Read };
+        server.shutdown(how).unwrap();
+        let limit = Duration::from_secs(30);
+        let request = OutgoingRequest::new("GET", "/", "app.example", client, limit).unwrap();
+        let sent = in_flight.send_head(&request).await;
+        let Some((status, body, is_whole)) = expected else {
+            assert!(matches!(sent, Err(UpstreamError::Ended(_))), "{sent:?}");
+            continue;
+        };
+        sent.unwrap();
+        let head = in_flight.next_head().await.unwrap();
+        assert_eq!(head.status(), status);
+        let mut response = in_flight.answer(head, false, true).unwrap();
+        assert_eq!(response.body.chunk().await.unwrap().unwrap(), body);
+        drop(server);
+        match is_whole {
+            true => assert!(response.body.is_over()),
+            false => assert!(response.body.chunk().await.is_err()),
+        }
+        let kept = pool.take(&upstream, &upstream.backend.servers[0], Instant::now());
+        assert!(kept.is_none(), "it takes no other request");
+    }
+}
