@@ -3,6 +3,7 @@
 mod access;
 mod compression;
 mod fallback;
+mod guarded;
 mod maps;
 mod pairing;
 mod places;
