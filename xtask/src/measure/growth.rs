@@ -28,6 +28,8 @@ pub enum Kind {
     /// Responses that are asked for the first time.
     Fill,
     Routes,
+    /// Routes for one path each.
+    Places,
     Redirects,
     /// Routes by regular expressions that no path of the load fits.
     Expressions,
@@ -100,7 +102,15 @@ pub const ROWS: &[Row] = &[
         growth: Some((10, 10_000, 1.1)),
         ..row("redirects of a site", Kind::Redirects, 1_024, &[10, 100, 1_000, 10_000], None)
     },
-    row("regular expressions of a site", Kind::Expressions, 1_024, &[1, 10, 50], None),
+    Row {
+        growth: Some((10, 10_000, 1.1)),
+        ..row("exact places of a site", Kind::Places, 1_024, &[10, 100, 1_000, 10_000], None)
+    },
+    // A microsecond of the nine that a file of 1 KiB takes.
+    Row {
+        growth: Some((0, 50, 1.11)),
+        ..row("regular expressions of a site", Kind::Expressions, 1_024, &[0, 1, 10, 50], None)
+    },
     row("sites with a certificate each", Kind::Sites, 1_024, &[100, 1_000, 10_000], None),
     row("idle connections", Kind::Connections, 1_024, &[10, 100, 1_000, 8_000], None),
     row("downloads at 4 KiB/s", Kind::Downloads, 64 << 20, &[100, 1_000, 8_000], None),
@@ -237,6 +247,7 @@ fn path(row: &Row, number: u64, round: usize) -> String {
     match row.kind {
         Kind::Files | Kind::Objects => format!("/f{{{number}~{}}}", round + 1),
         Kind::Routes => format!("/r{}/f0", number - 1),
+        Kind::Places => format!("/r{}", number - 1),
         Kind::Programs | Kind::KeptPrograms => "/program.php".to_owned(),
         Kind::Texts => "/t".to_owned(),
         _ => "/f0".to_owned(),

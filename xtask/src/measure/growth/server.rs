@@ -82,6 +82,10 @@ impl Setup<'_> {
                 Kind::Routes => {
                     writeln!(text, "[[site.route]]\nprefix = \"/r{n}\"\nroot = \"{site}\"")
                 }
+                Kind::Places => writeln!(
+                    text,
+                    "[[site.route]]\nexact = \"/r{n}\"\nroot = \"{site}\"\ntry = [\"/f0\"]"
+                ),
                 Kind::Expressions => writeln!(
                     text,
                     "[[site.route]]\nregex = '\\.x{n}$'\nrespond = {{ status = 403 }}"
@@ -130,6 +134,7 @@ impl Setup<'_> {
         for n in 0..self.number {
             let _ = match self.kind {
                 Kind::Routes => writeln!(within, "location /r{n}/ {{ alias {site}/; }}"),
+                Kind::Places => writeln!(within, "location = /r{n} {{ alias {site}/f0; }}"),
                 Kind::Expressions => {
                     writeln!(within, "location ~ \\.x{n}$ {{ return 403; }}")
                 }

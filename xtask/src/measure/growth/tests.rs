@@ -22,6 +22,7 @@ fn config(kind: Kind, program: Program) -> String {
 fn configurations_hold_as_much_as_was_asked_for() {
     for (kind, kettle, nginx) in [
         (Kind::Routes, "prefix = \"/r2\"", "location /r2/ { alias /f/site/; }"),
+        (Kind::Places, "exact = \"/r2\"", "location = /r2 { alias /f/site/f0; }"),
         (Kind::Expressions, "regex = '\\.x2$'", "location ~ \\.x2$ { return 403; }"),
         (Kind::Redirects, "from = \"/old2\"", "/old2 /new2;"),
         (Kind::Sites, "root = \"/f/site/b\"", "root /f/site/b;"),
