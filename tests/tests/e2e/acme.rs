@@ -2,6 +2,7 @@
 
 mod bounds;
 mod failures;
+mod kills;
 mod programs;
 mod rows;
 mod ways;

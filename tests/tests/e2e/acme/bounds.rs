@@ -1,5 +1,7 @@
 //! What neither an authority nor an operator can make a server do: order over and over, ask for ever, lose what it has.
 
+use rustix::process::Signal;
+
 use kettle_tests::environment::wait_until;
 use kettle_tests::front::Act;
 use kettle_tests::kettle::Kettle;
@@ -11,7 +13,9 @@ use super::{current, fetching, fetching_from, get, reload_with, wait_until_serve
 
 /// Changes what is known of the site while nobody looks.
 pub(super) fn change_standing(kettle: &mut Kettle, change: impl FnOnce(&mut Value)) {
-    kettle.kill();
+    kettle.signal(Signal::KILL);
+    // Somebody else may have killed it.
+    assert!(!kettle.ended().status.success());
     // Its issuer, which may be writing, goes a moment later.
     let lock = std::fs::File::open(kettle.folder.path("state/acme-accounts/lock")).unwrap();
     wait_until("its issuer has gone", || lock.try_lock().is_ok());
