@@ -191,6 +191,9 @@ pub struct SiteStatus {
     pub left_out: Vec<LeftOut>,
 }
 
+/// What is done next where another server has the lock of the state folder: nothing here.
+pub const OF_ANOTHER_SERVER: &str = "another server";
+
 /// A name that a certificate is ordered without.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LeftOut {

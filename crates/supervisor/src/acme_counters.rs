@@ -15,6 +15,8 @@ pub(crate) struct AcmeCounters {
     is_up: AtomicBool,
     /// Orders that came to an end, by the authority's name and how they ended.
     attempts: Mutex<BTreeMap<(String, &'static str), u64>>,
+    /// When something is done next for each site, in Unix time, as far as that is known.
+    next: Mutex<Vec<(String, u64)>>,
 }
 
 impl AcmeCounters {
@@ -39,6 +41,11 @@ impl AcmeCounters {
         *count = count.saturating_add(1);
     }
 
+    /// Says when something is done next for each site, by its first name; of those that are not there that is not known.
+    pub(crate) fn set_next(&self, next: Vec<(String, u64)>) {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = next;
+    }
+
     fn attempts(&self) -> MutexGuard<'_, BTreeMap<(String, &'static str), u64>> {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -60,6 +67,13 @@ impl NamedCounters for AcmeCounters {
             &attempts,
             counted.iter().map(|((name, outcome), count)| (vec![name.as_str(), outcome], *count)),
         )?;
+        let next = Metric {
+            name: "acme_next_attempt_seconds",
+            help: "When something is done next for a certificate that is fetched, in Unix time",
+            labels: &["site"],
+        };
+        let known = self.next.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        writer.gauges(&next, known.into_iter().map(|(site, next)| (vec![site], next)))?;
         let asked = Metric {
             name: "acme_challenges",
             help: "How often authorities, or others, asked for the answer to a challenge",

@@ -159,6 +159,9 @@ pub(crate) struct Issuer {
     renewing: Vec<String>,
     waiting: HashMap<u64, oneshot::Sender<Report>>,
     number: u64,
+    /// When it was asked last what it does next, and whether something has changed since.
+    looked: Option<Instant>,
+    has_changed: bool,
 }
 
 impl Issuer {
@@ -187,6 +190,8 @@ impl Issuer {
             renewing: Vec::new(),
             waiting,
             number: 0,
+            looked: None,
+            has_changed: false,
         })
     }
 
@@ -227,6 +232,7 @@ impl Issuer {
             Report::Begun { leads } => {
                 self.challenges.withdraw_all();
                 self.is_up = true;
+                self.looked = None;
                 self.counters.set_up(true);
                 if !leads {
                     tracing::info!("another server fetches certificates into this state folder");
@@ -258,6 +264,7 @@ impl Issuer {
                 self.renewal.get_or_insert(soonest);
             }
             Report::Attempt { authority, is_issued, .. } => {
+                self.has_changed = true;
                 self.counters.attempt(authority, is_issued);
             }
             Report::Log { level, text } => match level {
@@ -280,6 +287,7 @@ impl Issuer {
         self.renewing.clear();
         self.is_up = false;
         self.counters.set_up(false);
+        self.counters.set_next(Vec::new());
     }
 
     /// Tells it which certificates were read, whatever came of that.
@@ -305,6 +313,21 @@ impl Issuer {
         answer
     }
 
+    /// True if it is time to ask what it does next: at once when it has begun, soon after an order, else each minute.
+    pub(crate) fn is_to_be_asked(&mut self, now: Instant) -> bool {
+        let pause = if self.has_changed { CHANGED_PAUSE } else { LOOK_PAUSE };
+        let is_due = self.is_up && self.looked.is_none_or(|looked| now >= looked + pause);
+        if is_due {
+            (self.looked, self.has_changed) = (Some(now), false);
+        }
+        is_due
+    }
+
+    /// What is counted of it.
+    pub(crate) fn counters(&self) -> &AcmeCounters {
+        &self.counters
+    }
+
     /// It in one line for `kettle ctl status`; empty where there is none.
     pub(crate) fn line(&self) -> String {
         match (&self.end, self.is_up) {
@@ -325,6 +348,11 @@ const NAMES: Names =
     Names { warden: c"kettle-warden", ward: c"kettle-issuer", farewell: b"\"Ended\"" };
 
 const GONE: &str = "gone: certificates are not renewed; restart kettle";
+
+/// How old what is known of its next steps may be,
+const LOOK_PAUSE: Duration = Duration::from_mins(1);
+/// and how old where an order has ended meanwhile.
+const CHANGED_PAUSE: Duration = Duration::from_secs(10);
 
 /// Questions that wait for an answer.
 const QUESTIONS_MAX: usize = 16;

@@ -107,6 +107,7 @@ pub(super) async fn run(
             _ = minute.tick() => main_loop.on_minute(),
             _ = looking.tick() => {
                 main_loop.supervisor.live.drop_retired();
+                main_loop.questions.look(&mut main_loop.issuer);
                 memory.give_back();
             }
             outcome = &mut control => outcome?,

@@ -15,8 +15,8 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 use kettle_tests::environment::{skip, wait_until};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::pebble::{Pebble, PebbleSetup};
-use kettle_tests::setup::Setup;
-use kettle_tests::tool::Tool;
+use kettle_tests::setup::{Setup, unused_address};
+use kettle_tests::tool::{Tool, scrape};
 
 /// A server whose site has no certificate but what it fetches from this authority, with more settings of `[site.acme]`.
 fn fetching(pebble: &PebbleSetup, more: &str) -> Setup {
@@ -185,12 +185,16 @@ fn two_servers_with_one_state_folder_order_once_and_both_show_it() {
 fn an_issuer_that_is_killed_is_told_of_and_the_server_serves_on() {
     let setup = PebbleSetup::default();
     let Some(pebble) = setup.start_or_skip() else { return };
-    let kettle = Kettle::start(fetching(&setup, ""));
+    let metrics = unused_address();
+    let kettle = Kettle::start(fetching(&setup, "").metrics(metrics));
     wait_until_served(&kettle, &pebble);
+    let has_next = || scrape(metrics).contains("kettle_acme_next_attempt_seconds{site=");
+    wait_until("the next step is told", has_next);
     kettle.wait_for_status("/issuer", "running");
     let issuer = child_of(child_of(kettle.process(), "kettle-warden"), "kettle-issuer");
     kill_process(Pid::from_raw(issuer.cast_signed()).unwrap(), Signal::KILL).unwrap();
     kettle.wait_for_status("/issuer", "not running; it is started again within a minute");
+    assert!(!has_next(), "nobody knows");
     assert_eq!(get(&kettle, &pebble).succeed(), "hello");
 }
 

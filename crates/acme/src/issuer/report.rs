@@ -6,7 +6,7 @@ use super::work::{Work, day};
 use super::{Issuer, SiteState};
 use crate::order::Obtained;
 use crate::plan::{self, Standing, Step};
-use crate::protocol::{LeftOut, Level, Order, Report, SITES_MAX, SiteStatus};
+use crate::protocol::{LeftOut, Level, OF_ANOTHER_SERVER, Order, Report, SITES_MAX, SiteStatus};
 use crate::wishes::Site;
 
 impl Issuer {
@@ -157,7 +157,7 @@ impl Issuer {
         let standing = &state.standing;
         let wish = self.wish(site, now);
         let (what, next) = match plan::next(&wish, standing, now) {
-            _ if !self.leads => ("another server", now),
+            _ if !self.leads => (OF_ANOTHER_SERVER, now),
             _ if state.is_busy => ("under way", now),
             Step::Rest { until } if standing.failures.count > 0 => ("retry", until),
             // It may be due, and have to wait.

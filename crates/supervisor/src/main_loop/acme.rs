@@ -1,10 +1,14 @@
-//! What `kettle ctl acme` asks, passed on to the issuer, and its answers on their way back.
+//! What `kettle ctl acme` and the metrics ask, passed on to the issuer, and its answers on their way back.
 
-use kettle_acme::protocol::{Order, Report};
+use std::time::{Duration, Instant};
+
+use kettle_acme::protocol::{OF_ANOTHER_SERVER, Order, Report, SiteStatus};
 use kettle_config::{Config, closest};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
+use crate::acme_counters::AcmeCounters;
 use crate::admin::acme::{AcmeRequest, AcmeStatus};
 use crate::admin::protocol::Reply;
 use crate::issuer::Issuer;
@@ -16,11 +20,39 @@ pub(crate) struct AcmeQuestions {
     waiting: JoinSet<Answered>,
 }
 
-/// An answer of the issuer, or none, and where it goes.
+/// An answer of the issuer, or none, and what it is for.
 pub(crate) struct Answered {
     report: Option<Report>,
-    gathered: AcmeStatus,
-    asker: oneshot::Sender<Reply>,
+    purpose: Purpose,
+}
+
+/// What an answer is for, with the pages that are there already.
+enum Purpose {
+    /// Somebody who asked by `kettle ctl acme`.
+    Reply(AcmeStatus, oneshot::Sender<Reply>),
+    /// When something is done next, for the metrics.
+    Metrics(Vec<(String, u64)>),
+}
+
+impl Purpose {
+    fn add(&mut self, total: usize, sites: Vec<SiteStatus>) {
+        match self {
+            Self::Reply(gathered, _) => gathered.add(total, sites),
+            Self::Metrics(next) => {
+                let own = sites.into_iter().filter(|it| it.what != OF_ANOTHER_SERVER);
+                next.extend(own.map(|it| (it.site, it.next)));
+            }
+        }
+    }
+
+    /// Hands over what is there.
+    fn done(self, reply: impl FnOnce(AcmeStatus) -> Reply, counters: &AcmeCounters) {
+        match self {
+            // The caller may be gone.
+            Self::Reply(gathered, asker) => drop(asker.send(reply(gathered))),
+            Self::Metrics(next) => counters.set_next(next),
+        }
+    }
 }
 
 impl AcmeQuestions {
@@ -31,6 +63,10 @@ impl AcmeQuestions {
         (config, issuer): (&Config, &mut Issuer),
         asker: oneshot::Sender<Reply>,
     ) {
+        let time_max = match request {
+            AcmeRequest::Revoke { .. } => REVOKE_TIME_MAX,
+            _ => ANSWER_TIME_MAX,
+        };
         let order = match order_of(request, config) {
             Ok(order) => order,
             Err(refused) => {
@@ -39,7 +75,15 @@ impl AcmeQuestions {
                 return;
             }
         };
-        self.ask(issuer, AcmeStatus::default(), asker, order);
+        self.ask(issuer, Purpose::Reply(AcmeStatus::default(), asker), time_max, order);
+    }
+
+    /// Asks when something is done next for each certificate, if it is time for that.
+    pub(crate) fn look(&mut self, issuer: &mut Issuer) {
+        if issuer.is_to_be_asked(Instant::now()) {
+            let order = |number| Order::Status { number, from: 0 };
+            self.ask(issuer, Purpose::Metrics(Vec::new()), ANSWER_TIME_MAX, order);
+        }
     }
 
     /// The next answer; for ever none while nothing is asked.
@@ -49,35 +93,40 @@ impl AcmeQuestions {
 
     /// Takes an answer, and asks for the next page where there is one.
     pub(crate) fn take(&mut self, answered: Answered, issuer: &mut Issuer) {
-        let Answered { report, mut gathered, asker } = answered;
-        let reply = match report {
+        let Answered { report, mut purpose } = answered;
+        match report {
             Some(Report::Sites { total, from, sites, .. }) => {
                 let next = from + sites.len();
                 let has_more = !sites.is_empty() && next < total;
-                gathered.add(total, sites);
+                purpose.add(total, sites);
                 if has_more {
                     let order = move |number| Order::Status { number, from: next };
-                    return self.ask(issuer, gathered, asker, order);
+                    return self.ask(issuer, purpose, ANSWER_TIME_MAX, order);
                 }
-                Reply::Acme { certificates: gathered }
+                purpose.done(|gathered| Reply::Acme { certificates: gathered }, issuer.counters());
             }
-            Some(Report::Done { message, is_refused: false, .. }) => Reply::done(message),
-            Some(Report::Done { message, .. }) => Reply::refused(message),
-            _ => Reply::refused(NO_ANSWER),
-        };
-        // The caller may be gone.
-        let _ = asker.send(reply);
+            Some(Report::Done { message, is_refused: false, .. }) => {
+                purpose.done(|_| Reply::done(message), issuer.counters());
+            }
+            Some(Report::Done { message, .. }) => {
+                purpose.done(|_| Reply::refused(message), issuer.counters());
+            }
+            _ => purpose.done(|_| Reply::refused(NO_ANSWER), issuer.counters()),
+        }
     }
 
     fn ask(
         &mut self,
         issuer: &mut Issuer,
-        gathered: AcmeStatus,
-        asker: oneshot::Sender<Reply>,
+        purpose: Purpose,
+        time_max: Duration,
         order: impl FnOnce(u64) -> Order,
     ) {
         let answer = issuer.ask(order);
-        self.waiting.spawn(async move { Answered { report: answer.await.ok(), gathered, asker } });
+        self.waiting.spawn(async move {
+            let answer = timeout(time_max, answer).await;
+            Answered { report: answer.ok().and_then(Result::ok), purpose }
+        });
     }
 }
 
@@ -115,6 +164,11 @@ fn order_of(request: AcmeRequest, config: &Config) -> Result<Box<dyn FnOnce(u64)
 
 const NO_ANSWER: &str = "the process that fetches certificates does not run, or has too much to do: look at `kettle ctl status` and at the \
      log; without an [[acme]] in the configuration there is none";
+
+/// How long an issuer is waited for, which writes to a disk at most,
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
+/// and how long where it asks an authority first, to which it gives ten minutes.
+const REVOKE_TIME_MAX: Duration = Duration::from_mins(11);
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,7 @@
 //! Ways in which a certificate is asked about and shown, beside those of a site.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use kettle_tests::environment::wait_until;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::pebble::PebbleSetup;
@@ -65,6 +67,16 @@ fn ctl_shows_it_and_has_it_renewed() {
     wait_until("there is another", || current(&kettle) != before);
     let refused = kettle.ctl(&["acme", "renew", "localhos"]).output();
     assert!(!refused.status.success() && refused.stderr.contains("is it localhost?"));
+
+    // Two thirds of ninety days are sixty.
+    let in_fifty_days = SystemTime::now() + Duration::from_secs(50 * 86_400);
+    let in_fifty_days = in_fifty_days.duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let next = || -> Option<u64> {
+        let scraped = scrape(metrics);
+        let name = "kettle_acme_next_attempt_seconds{site=\"localhost\"} ";
+        scraped.lines().find_map(|line| line.strip_prefix(name))?.parse().ok()
+    };
+    wait_until("the next renewal is told", || next() > Some(in_fifty_days));
 
     let scraped = scrape(metrics);
     for line in [

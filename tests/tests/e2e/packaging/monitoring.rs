@@ -140,8 +140,10 @@ fn every_metric_that_is_charted_or_alerted_on_exists() {
     let (_kettle, listen) = kettle_with_metrics();
     let scrape = scrape(listen);
     let mut there = names(&scrape);
-    // Only where root started it.
-    there.insert("kettle_keeper_up".to_owned());
+    // Only where root started it, or where certificates are fetched.
+    for name in ["keeper_up", "acme_issuer_up", "acme_next_attempt_seconds"] {
+        there.insert(format!("kettle_{name}"));
+    }
     let rules = std::fs::read_to_string(packaging("prometheus/kettle.rules.yml")).unwrap();
     let dashboard = queries(&dashboard()).join("\n");
     let mut used = 0;
