@@ -71,8 +71,7 @@ struct Issuer {
     /// For each authority, when orders of the last minute were begun.
     orders: Vec<RefCell<VecDeque<SystemTime>>>,
     jobs: JoinSet<Finished>,
-    /// The site and the authority of each job.
-    under_way: HashMap<Id, (usize, usize)>,
+    under_way: HashMap<Id, UnderWay>,
     clock: Clock,
     leads: bool,
     /// How often the lock was tried, and when it is tried again.
@@ -80,6 +79,20 @@ struct Issuer {
     lock_again: TokioInstant,
     /// Until when orders under way are waited for, where another configuration is to be read.
     ends: Option<TokioInstant>,
+}
+
+/// A job that runs.
+struct UnderWay {
+    site: usize,
+    room: Room,
+}
+
+/// What a job takes up: one of the few that an authority has at once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Room {
+    authority: usize,
+    /// Nothing is ordered: it is asked when to renew.
+    is_ask: bool,
 }
 
 /// How it stands with a site.
@@ -96,6 +109,8 @@ struct SiteState {
     told_urgent: Option<SystemTime>,
     /// Before this nothing is to be done.
     rests_until: Option<SystemTime>,
+    /// What it waits for, as there was none.
+    waits_for: Option<Room>,
     /// Until when it is waited for, until the certificate is in force, to run what is to be run then.
     after: Option<TokioInstant>,
 }
@@ -253,7 +268,8 @@ impl Issuer {
         self.tell_urgent(number, now);
         let site = self.shared.sites.get(number)?;
         let state = self.sites.get(number)?;
-        if state.is_busy {
+        // Of ten thousand that wait, only those are thought about for which there is room.
+        if state.is_busy || state.waits_for.is_some_and(|room| !self.has(room)) {
             return None;
         }
         if state.rehearses {
@@ -280,13 +296,22 @@ impl Issuer {
                 Work::Order { authority, start: Start::Open(open) }
             }
         };
-        let authority = site.authorities.get(work.authority()).copied();
-        let jobs = self.under_way.values().filter(|(_, asked)| Some(*asked) == authority).count();
+        let room = room_of(site, &work);
         // One that does not answer holds up nobody else's. The end of one of its jobs is the next look.
-        if jobs < JOBS_MAX {
+        if self.has(room) {
             self.begin(number, work);
+        } else if let Some(state) = self.sites.get_mut(number) {
+            state.waits_for = Some(room);
         }
         None
+    }
+
+    /// True if an authority has room for such a job. Orders have some that questions do not take, however many sites have one.
+    fn has(&self, room: Room) -> bool {
+        let rooms = || self.under_way.values().map(|it| it.room);
+        let jobs = rooms().filter(|it| it.authority == room.authority).count();
+        let is_full = room.is_ask && rooms().filter(|it| *it == room).count() >= ASKS_MAX;
+        jobs < JOBS_MAX && !is_full
     }
 
     fn wish<'a>(&'a self, site: &'a Site, now: SystemTime) -> SiteWish<'a> {
@@ -316,8 +341,9 @@ impl Issuer {
         state.is_busy = true;
         state.rehearses = false;
         state.rests_until = None;
-        let in_site = work.authority();
-        let authority = site.authorities.get(in_site).copied().unwrap_or_default();
+        state.waits_for = None;
+        let room = room_of(site, &work);
+        let authority = room.authority;
         if let (
             Work::Order { start: Start::New { .. }, .. }
             | Work::Rehearse { .. }
@@ -335,8 +361,13 @@ impl Issuer {
             let outcome = shared.carry_out(number, authority, &mut standing, work).await;
             Finished { site: number, authority, standing, outcome }
         });
-        self.under_way.insert(job.id(), (number, authority));
+        self.under_way.insert(job.id(), UnderWay { site: number, room });
     }
+}
+
+fn room_of(site: &Site, work: &Work) -> Room {
+    let authority = site.authorities.get(work.authority()).copied().unwrap_or_default();
+    Room { authority, is_ask: matches!(work, Work::AskWindow { .. }) }
 }
 
 /// How often all is looked at, whatever the clock says meanwhile.
@@ -358,6 +389,9 @@ const PAUSE_MIN: Duration = Duration::from_millis(20);
 
 /// Jobs under way at once at an authority.
 const JOBS_MAX: usize = 8;
+
+/// How many of them may be questions when to renew.
+const ASKS_MAX: usize = JOBS_MAX - 2;
 
 /// The time in which orders are counted.
 const ORDERS_COUNTED: Duration = Duration::from_mins(1);

@@ -7,7 +7,7 @@ use tokio::task::{Id, JoinError};
 use tokio::time::Instant as TokioInstant;
 
 use super::work::{Finished, Outcome, random};
-use super::{Issuer, SiteState, after, report};
+use super::{Issuer, SiteState, UnderWay, after, report};
 use crate::job::Failure;
 use crate::plan::{Blame, SiteWish, Standing};
 use crate::protocol::{Level, Report};
@@ -20,7 +20,8 @@ impl Issuer {
         let under_way = self.under_way.remove(&id);
         match (ended, under_way) {
             (Ok((_, finished)), _) => self.finish(finished),
-            (Err(error), Some((site, authority))) => {
+            (Err(error), Some(UnderWay { site, room })) => {
+                let authority = room.authority;
                 let shared = Rc::clone(&self.shared);
                 let (Some(own), Some(asked)) =
                     (shared.sites.get(site), shared.authorities.get(authority))

@@ -72,7 +72,7 @@ impl Issuer {
             (state.standing, state.rehearses) = (before, false);
             return Err(unwritten());
         }
-        state.rests_until = None;
+        (state.rests_until, state.waits_for) = (None, None);
         Ok(text)
     }
 

@@ -50,6 +50,23 @@ fn an_answer_that_is_cut_is_none_and_what_was_ordered_goes_on() {
 }
 
 #[test]
+fn orders_do_not_wait_behind_questions_that_are_not_answered() {
+    let rule = |asked: &str| match asked.contains("/renewalInfo") {
+        true => Act::Hold { is_passed: false },
+        false => Act::Pass,
+    };
+    let Some((_pebble, front, setup)) = behind_front(&PebbleSetup::default(), rule) else { return };
+    // More than are asked for at once.
+    let site = |n| {
+        let route = "route = [{ root = \"www\" }]";
+        format!("[[site]]\nnames = [\"n{n}.test\"]\nacme = {{}}\n{route}\n")
+    };
+    let sites = (0..11).map(site);
+    let _kettle = Kettle::start(setup.more(&sites.collect::<String>()));
+    wait_until("all are there", || front.asked("POST /certZ/") == 12);
+}
+
+#[test]
 fn an_authority_that_is_slow_is_waited_for() {
     let rule = |_: &str| Act::PassLate(Duration::from_millis(300));
     let Some((pebble, front, setup)) = behind_front(&PebbleSetup::default(), rule) else { return };
