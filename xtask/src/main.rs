@@ -77,7 +77,7 @@ cargo xtask COMMAND
   cache-tests  the public suite for HTTP caches against a route that keeps responses; or the cases named
   hitch-scripts  hitch's own test scripts, with hitch and with kettle in its place; or those of the numbers named
   import-files  configurations of nginx that others wrote, given to nginx and to `kettle import`; or those of the sources named
-  measure    what kettle costs beside nginx: measure native, measure growth, measure work
+  measure    what kettle costs beside nginx: measure native, growth, work, outage, certificates
   tidy       check the rules of STYLE.md that no compiler holds
   package    deb, rpm, oci: what people install; package test and package systemd try them
   peers      install the servers that `kettle bench` compares, without starting them

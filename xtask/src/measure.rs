@@ -1,11 +1,14 @@
 //! `cargo xtask measure`: what kettle costs beside nginx, in processor time on this machine (`native`, and the more there is `growth`) and in
-//! work on a kernel with kTLS (`work`); and whether the load generator sees what other clients see (`cross-check`). The figures go to standard
-//! output as tables; docs/performance.md explains them.
+//! work on a kernel with kTLS (`work`); what becomes of certificates while an authority is away (`outage`), and what many of them cost
+//! (`certificates`), beside Caddy; and whether the load generator sees what other clients see (`cross-check`). The figures go to standard
+//! output as tables; docs/performance.md and docs/acme.md explain them.
 
+mod certificates;
 mod configs;
 mod estimate;
 mod growth;
 mod native;
+mod outage;
 mod page;
 mod programs;
 mod reference;
@@ -28,6 +31,8 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     match command.as_str() {
         "native" => native::run(&arguments)?,
         "growth" => growth::run(&arguments)?,
+        "outage" => outage::run(&arguments)?,
+        "certificates" => certificates::run(&arguments)?,
         "work" => work::run(&arguments)?,
         "cross-check" => cross_check(&arguments)?,
         _ => return Err(USAGE.to_owned()),
@@ -129,18 +134,22 @@ cargo xtask measure native [OPTIONS]   processor time for each operation on this
 cargo xtask measure native --only proxy --bless   the same, and what was measured goes into docs/
 cargo xtask measure growth [OPTIONS]   the same, the more files, kept responses, routes, redirects and sites there are
 cargo xtask measure growth --bless     the same, and what was measured goes into docs/
+cargo xtask measure outage [OPTIONS]   certificates of kettle and Caddy while their authority is away, and worse
+cargo xtask measure outage --bless     the same, and what was seen goes into docs/
+cargo xtask measure certificates [OPTIONS]   many certificates of kettle and Caddy: a start, one more, memory
+cargo xtask measure certificates --bless     the same, and what was measured goes into docs/
 cargo xtask measure work [OPTIONS]     the work of a request by every path, on Linux 7 under QEMU, beside nginx
 cargo xtask measure work --check       kettle's work, held against docs/results/work-baseline.jsonl
 cargo xtask measure work --bless       the same, and what was measured becomes the baseline
 cargo xtask measure cross-check [OPTIONS]   the load generator beside wrk, h2load and openssl s_time
 
-  --rounds N       rounds of each scenario (native 9, of proxies 7, growth 7, cross-check 5, work 2)
+  --rounds N       rounds of each scenario (native 9, of proxies 7, growth 7, certificates 3, cross-check 5, work 2)
   --seconds N      how long each client runs (native as the bench does, growth 2, cross-check 4)
-  --most N         at most so many of each (growth only)
+  --most N         at most so many of each (growth, certificates)
   --kettle PATH    this kettle, instead of a new release build
   --only A,B       only what has one of these words in its name
   --thorough       all sizes, and system calls by name (work only)
-  --output FILE    where the results go (work: target/work.jsonl, growth: target/growth.jsonl)
+  --output FILE    where the results go (work: target/work.jsonl, growth: target/growth.jsonl, outage and certificates: target/*.json)
 ";
 
 #[cfg(test)]

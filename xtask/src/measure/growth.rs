@@ -5,7 +5,7 @@ mod bed;
 mod behind;
 mod load;
 mod record;
-mod server;
+pub(super) mod server;
 mod table;
 
 use std::thread::park_timeout;

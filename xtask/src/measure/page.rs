@@ -1,4 +1,4 @@
-//! Tables of docs/performance.md that a command writes: their places, and the sentence on where they were measured.
+//! Tables of docs/performance.md and of other pages that a command writes: their places, and the sentence on where they were measured.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,6 +15,14 @@ pub fn bless(command: &str, run: &Value, table: &str) -> Result<String, String> 
     let placed = placed.ok_or("docs/performance.md has no place for it")?;
     configs::write(&path(), &placed)?;
     Ok(placed)
+}
+
+/// Puts a text in place of the one that is there of this command in another page.
+pub fn bless_in(page: &str, command: &str, text: &str) -> Result<(), String> {
+    let path = checkout::workspace().join(page);
+    let before = fs::read_to_string(&path).map_err(|error| at(&path, &error))?;
+    let placed = placed(&before, command, text).ok_or(format!("{page} has no place for it"))?;
+    configs::write(&path, &placed)
 }
 
 /// The page as it is.
@@ -68,6 +76,8 @@ mod tests {
             );
             assert_eq!(super::placed(&placed, command, "| table |\n").unwrap(), placed);
         }
+        let page = include_str!("../../../docs/acme.md");
+        assert!(["outage", "certificates"].iter().all(|it| placed(page, it, "").is_some()));
         assert_eq!(placed("no marks", "growth", ""), None);
     }
 }

@@ -298,12 +298,7 @@ impl RunningServer {
 
     /// Memory of its processes in bytes, what they share counted once.
     pub fn memory_bytes(&self) -> f64 {
-        let each = tree(self.child.id()).into_iter().filter_map(|pid| {
-            let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-            let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
-            line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()
-        });
-        each.sum::<f64>() * 1024.0
+        memory_of(self.child.id(), "Pss:")
     }
 
     /// Descriptors its processes have open.
@@ -341,6 +336,16 @@ pub fn signal(name: &str, pids: &[u32]) -> Result<(), String> {
     process::run_quietly(Command::new("kill").arg(format!("-{name}")).args(pids))
 }
 
+/// Memory in bytes of a process and those that come of it, by a line of smaps_rollup that counts what they share once (proc(5)).
+pub fn memory_of(root: u32, kind: &str) -> f64 {
+    let each = tree(root).into_iter().filter_map(|pid| {
+        let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix(kind))?;
+        line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()
+    });
+    each.sum::<f64>() * 1024.0
+}
+
 struct Stat {
     parent: u32,
     ticks: f64,
@@ -358,7 +363,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
 }
 
 /// A process and those that come of it.
-fn tree(root: u32) -> Vec<u32> {
+pub fn tree(root: u32) -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let parents: Vec<(u32, u32)> = pids.filter_map(|pid| Some((pid, stat(pid)?.parent))).collect();

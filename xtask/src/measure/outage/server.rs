@@ -1,0 +1,233 @@
+//! Servers that fetch certificates: their configurations, a start, an end, and for which names they show a good certificate.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::super::configs;
+use super::super::growth::server::{ending_with_us, memory_of, signal, tree};
+use super::authority::spawn;
+use crate::process;
+use crate::vm::apt::{self, Apt};
+use crate::vm::cache::{Cache, create_folder};
+
+/// Which server it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AcmeClient {
+    Kettle,
+    Caddy,
+}
+
+impl AcmeClient {
+    pub const ALL: [Self; 2] = [Self::Kettle, Self::Caddy];
+
+    /// How the table names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kettle => "kettle",
+            Self::Caddy => "Caddy",
+        }
+    }
+}
+
+/// The programs, as they are called.
+pub struct ClientPrograms {
+    pub kettle: PathBuf,
+    pub caddy: PathBuf,
+}
+
+impl ClientPrograms {
+    /// Has Caddy of Debian sid unpacked on first use.
+    pub fn obtain(kettle: PathBuf) -> Result<Self, String> {
+        let tree = Cache::open()?.obtain("caddy", "sid", |folder| {
+            let apt = Apt::new(&folder.join("apt"), &["sid"])?;
+            apt::unpack(&apt.download(&["caddy".to_owned()])?, &folder.join("tree"))
+        })?;
+        Ok(Self { kettle, caddy: tree.join("tree/usr/bin/caddy") })
+    }
+
+    /// What Caddy says it is.
+    pub fn caddy_version(&self) -> Result<String, String> {
+        let said = process::read(Command::new(&self.caddy).arg("version"))?;
+        Ok(said.split_whitespace().next().unwrap_or_default().trim_start_matches('v').to_owned())
+    }
+
+    fn of(&self, program: AcmeClient) -> &Path {
+        match program {
+            AcmeClient::Kettle => &self.kettle,
+            AcmeClient::Caddy => &self.caddy,
+        }
+    }
+}
+
+/// What a server is to have.
+#[derive(Clone)]
+pub struct ClientSetup {
+    pub program: AcmeClient,
+    /// Its own: configuration and log.
+    pub folder: PathBuf,
+    /// Where its certificates are, which another one may share.
+    pub state: PathBuf,
+    pub address: &'static str,
+    pub port: u16,
+    /// For Caddy's commands.
+    pub admin: u16,
+    /// What certificates are for, a site each.
+    pub names: Vec<String>,
+    /// The authority's directory, and the file of the root of its own certificate.
+    pub directory: String,
+    pub roots: PathBuf,
+}
+
+impl ClientSetup {
+    fn config(&self) -> String {
+        match self.program {
+            AcmeClient::Kettle => self.kettle(),
+            AcmeClient::Caddy => self.caddy(),
+        }
+    }
+
+    fn kettle(&self) -> String {
+        let (state, roots, folder) =
+            (self.state.display(), self.roots.display(), self.folder.display());
+        let (address, port, directory) = (self.address, self.port, &self.directory);
+        let mut text = format!(
+            "[server]\nworkers = 1\nstate_directory = \"{state}\"\n[[acme]]\nname = \"authority\"\ndirectory = \"{directory}\"\n\
+             roots = \"{roots}\"\naccept_terms = true\nvalidations_per_hour = 1000\norders_per_minute = 1000\n[[listener]]\naddress = \"{address}:{port}\"\n"
+        );
+        for name in &self.names {
+            let _ = writeln!(
+                text,
+                "[[site]]\nnames = [\"{name}\"]\nacme = {{ challenges = [\"tls-alpn-01\"] }}\nroute = [{{ root = \"{folder}/site\" }}]"
+            );
+        }
+        text
+    }
+
+    fn caddy(&self) -> String {
+        let (state, roots, folder) =
+            (self.state.display(), self.roots.display(), self.folder.display());
+        let (address, port, admin) = (self.address, self.port, self.admin);
+        let (directory, names) = (&self.directory, self.names.join(", "));
+        format!(
+            "{{\nadmin 127.0.0.1:{admin}\nstorage file_system {state}\nrenew_interval {RENEW_INTERVAL}\n\
+             auto_https disable_redirects\nhttps_port {port}\ndefault_bind {address}\nskip_install_trust\n}}\n\
+             {names} {{\ntls {{\nissuer acme {{\ndir {directory}\ntrusted_roots {roots}\ndisable_http_challenge\n}}\n}}\n\
+             root * {folder}/site\nfile_server\n}}\n"
+        )
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.join("config")
+    }
+}
+
+/// A server that was started. It is ended when dropped.
+pub struct RunningClient {
+    pub setup: ClientSetup,
+    child: Child,
+    program: PathBuf,
+}
+
+impl RunningClient {
+    /// Starts one and waits until it can be connected to.
+    pub fn start(programs: &ClientPrograms, setup: ClientSetup) -> Result<Self, String> {
+        create_folder(&setup.folder.join("site"))?;
+        create_folder(&setup.state)?;
+        configs::write(&setup.folder.join("site/index.html"), "a page")?;
+        configs::write(&setup.path(), &setup.config())?;
+        let program = programs.of(setup.program).to_owned();
+        let mut command = ending_with_us();
+        command.arg(&program).args(["run", "--config"]).arg(setup.path());
+        if setup.program == AcmeClient::Caddy {
+            command.args(["--adapter", "caddyfile"]);
+            command
+                .envs(["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"].map(|it| (it, &setup.folder)));
+        }
+        let log = setup.folder.join(format!("log{}", setup.number_of_logs()));
+        let child = spawn(&mut command, &log)?;
+        let mut server = Self { setup, child, program };
+        let deadline = Instant::now() + START_TIME_MAX;
+        while TcpStream::connect((server.setup.address, server.setup.port)).is_err() {
+            if !matches!(server.child.try_wait(), Ok(None)) || Instant::now() > deadline {
+                let said = fs::read_to_string(&log).unwrap_or_default();
+                return Err(format!("{log:?}: it does not listen: {said}"));
+            }
+            thread::park_timeout(Duration::from_millis(10));
+        }
+        Ok(server)
+    }
+
+    /// Has it read its configuration anew, for another authority or other names.
+    pub fn change(&mut self, setup: ClientSetup) -> Result<(), String> {
+        self.setup = setup;
+        configs::write(&self.setup.path(), &self.setup.config())?;
+        if self.setup.program == AcmeClient::Kettle {
+            return signal("HUP", &[self.child.id()]);
+        }
+        let mut command = Command::new(&self.program);
+        command.args(["reload", "--adapter", "caddyfile", "--address"]);
+        command.arg(format!("127.0.0.1:{}", self.setup.admin));
+        process::run_quietly(command.arg("--config").arg(self.setup.path()))
+    }
+
+    /// Ends it as the kernel does where memory is short.
+    pub fn kill(&mut self) -> Result<(), String> {
+        signal("KILL", &tree(self.child.id()))?;
+        self.child.wait().map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Memory of its processes in bytes without that of their programs' files, which servers that run beside it share.
+    pub fn memory_bytes(&self) -> f64 {
+        memory_of(self.child.id(), "Pss_Anon:")
+    }
+
+    /// For which of these names it shows a certificate that is in time and of one of these roots.
+    pub fn trusted<'n>(&self, roots: &Path, names: &'n [String]) -> BTreeSet<&'n str> {
+        let (port, address) = (self.setup.port, self.setup.address);
+        let mut curl = Command::new("curl");
+        curl.args(["--silent", "--max-time", "20", "--write-out", "%{url} %{http_code}\n"]);
+        curl.arg("--cacert").arg(roots);
+        for name in names {
+            curl.args(["--resolve", &format!("{name}:{port}:{address}")]);
+            curl.args(["--output", "/dev/null", &format!("https://{name}:{port}/")]);
+        }
+        let output = curl.output();
+        let said = output.map(|it| String::from_utf8_lossy(&it.stdout).into_owned());
+        let said = said.unwrap_or_default();
+        let good: BTreeSet<&str> = said.lines().filter_map(|it| it.strip_suffix(" 200")).collect();
+        let is_trusted = |name: &&str| good.contains(format!("https://{name}:{port}/").as_str());
+        names.iter().map(String::as_str).filter(is_trusted).collect()
+    }
+}
+
+impl ClientSetup {
+    fn number_of_logs(&self) -> usize {
+        (0..).take_while(|n| self.folder.join(format!("log{n}")).exists()).count()
+    }
+}
+
+impl Drop for RunningClient {
+    fn drop(&mut self) {
+        let all = tree(self.child.id());
+        let _ = signal("TERM", &[self.child.id()]);
+        let deadline = Instant::now() + STOP_TIME_MAX;
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() > deadline {
+                let _ = signal("KILL", &all);
+            }
+            thread::park_timeout(Duration::from_millis(10));
+        }
+    }
+}
+
+/// How often Caddy looks at its certificates: by itself each 10 minutes, as long as these certificates live.
+pub const RENEW_INTERVAL: &str = "5s";
+
+const START_TIME_MAX: Duration = Duration::from_secs(60);
+const STOP_TIME_MAX: Duration = Duration::from_secs(10);

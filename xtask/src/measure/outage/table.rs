@@ -1,0 +1,76 @@
+//! The table of docs/acme.md, and the results that it is made of.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::super::{MeasureArguments, configs, page};
+use super::NAMES;
+use crate::checkout;
+
+/// Writes what was seen and prints the table; into the documents if it is to be the new one.
+pub fn publish(record: &Value, arguments: &MeasureArguments) -> Result<(), String> {
+    let table = render(record);
+    let output = arguments.output.clone();
+    let output = output.unwrap_or_else(|| checkout::target_folder().join("outage.json"));
+    let text = serde_json::to_string_pretty(record).map_err(|error| error.to_string())? + "\n";
+    configs::write(&output, &text)?;
+    println!("\n{table}\nin {}", output.display());
+    if !arguments.is_blessing {
+        return Ok(());
+    }
+    if !arguments.only.is_empty() {
+        return Err("the table has all rows: cargo xtask measure outage --bless".to_owned());
+    }
+    let docs: PathBuf = checkout::workspace().join("docs");
+    configs::write(&docs.join("results/outage.json"), &text)?;
+    page::bless_in("docs/acme.md", "outage", &table)
+}
+
+/// The table, below what ran.
+fn render(record: &Value) -> String {
+    let word = |name: &str| record[name].as_str().unwrap_or("unknown").to_owned();
+    let mut text = format!(
+        "{} and Caddy {} of Debian sid, each with {} names.\n\n\
+         | what | server | certificates that expired | orders | refused | first certificates (s) | over after (s) | memory (MiB) |\n\
+         |---|---|--:|--:|--:|--:|--:|--:|\n",
+        word("kettle"),
+        word("caddy"),
+        NAMES
+    );
+    for row in record["rows"].as_array().into_iter().flatten() {
+        let number =
+            |name: &str, scale: f64| row[name].as_f64().map(|it| format!("{:.1}", it / scale));
+        let scenario = row["scenario"].as_str().unwrap_or_default();
+        let expired = match (row["expired"].as_u64(), row["without"].as_u64()) {
+            (Some(expired), Some(0)) => expired.to_string(),
+            (Some(expired), without) => {
+                format!("{expired}, and {} never came", without.unwrap_or_default())
+            }
+            _ => String::new(),
+        };
+        let _ = writeln!(
+            text,
+            "| {} | {} | {expired} | {} | {} | {} | {} | {} |",
+            said(scenario),
+            row["program"].as_str().unwrap_or_default(),
+            row["orders"],
+            row["refusals"],
+            number("first_seconds", 1.0).unwrap_or_default(),
+            number("over_seconds", 1.0).unwrap_or_else(|| "not while it was looked".to_owned()),
+            number("memory_bytes", 1_048_576.0).unwrap_or_default(),
+        );
+    }
+    text
+}
+
+fn said(scenario: &str) -> &str {
+    match scenario {
+        "away" => "the authority is away for 5 minutes",
+        "killed" => "one of two servers is killed as it orders",
+        "changed" => "another authority in the configuration, the old one gone",
+        "replaced" => "an old copy of the state, so that the authority says 409",
+        other => other,
+    }
+}
