@@ -45,14 +45,15 @@ pub use model::{
     CacheRule, Captures, Certificate, ChallengeKind, Check, CheckKind, ClientAuth, ClientAuthMode,
     Coding, Condition, Config, CookieFlag, CookieFlags, Cors, EarlyHints, ErrorPage, ErrorTarget,
     Expires, Expression, Expressions, ExternalAccount, FastCgi, FieldPart, FieldTemplate, FileKind,
-    ForwardAuth, Group, Hsts, HttpsListener, KeyType, Limits, ListenAddress, Listener,
-    ListenerAcme, ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Map, Metrics,
-    Missing, NamedWord, Network, PassthroughListener, PathChoice, PathPattern, Piece, Place,
-    PlaceKey, PlainHttp, ProxyTlv, RateLimit, Reach, Redirect, RedirectListener, RequestBuffering,
-    RequestWord, Respond, RetryOn, Rewrite, Roots, Route, RouteCache, SameSite, Sandboxing, Scheme,
-    SendProxy, ServerAddress, ServerCookie, ServerSettings, SignedUrls, Site, StartTls, Subject,
-    Suite, Symlinks, TcpListener, Template, Tls, TlsListener, TlsVersion, TooLarge, Truncation,
-    TunnelPathChoice, TxPathChoice, TypeTable, UnknownNames, WantedCertificate,
+    ForwardAuth, Group, Hsts, HttpsListener, IfModifiedSince, KeyType, Limits, ListenAddress,
+    Listener, ListenerAcme, ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Map,
+    Metrics, Missing, NamedWord, Network, PassthroughListener, PathChoice, PathPattern, Piece,
+    Place, PlaceKey, PlainHttp, ProxyTlv, RateLimit, Reach, Redirect, RedirectListener,
+    RequestBuffering, RequestWord, Respond, RetryOn, Rewrite, Roots, Route, RouteCache, SameSite,
+    Sandboxing, Scheme, SendProxy, ServerAddress, ServerCookie, ServerSettings, SignedUrls, Site,
+    StartTls, Subject, Suite, Symlinks, TcpListener, Template, Tls, TlsListener, TlsVersion,
+    TooLarge, Truncation, TunnelPathChoice, TxPathChoice, TypeTable, UnknownNames,
+    WantedCertificate,
 };
 pub use nearest::closest;
 pub use option::option_advice;

@@ -57,7 +57,9 @@ pub use reach::Reach;
 pub use redirect::{PathChoice, Redirect, Rewrite};
 pub use respond::Respond;
 pub(crate) use route::PLACES;
-pub use route::{Coding, EarlyHints, Missing, RequestBuffering, RetryOn, Route, TypeTable};
+pub use route::{
+    Coding, EarlyHints, IfModifiedSince, Missing, RequestBuffering, RetryOn, Route, TypeTable,
+};
 pub use site::{Hsts, Site};
 pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};
 

@@ -18,6 +18,20 @@ pub struct Validators<'v> {
     /// Whether another representation may have changed at the same time: the date tells no part of one from a part of the
     /// other (RFC 9110 §8.8.2.2).
     pub shares_date: bool,
+    /// Which dates say that it is unchanged.
+    pub since: ModifiedSince,
+}
+
+/// Which dates in If-Modified-Since say that a client has a representation already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ModifiedSince {
+    /// Those of its last change and later ones (RFC 9110 §13.1.3).
+    #[default]
+    Before,
+    /// That of its last change. Where the field says another one, tags are not asked (nginx's `if_modified_since exact`).
+    Exact,
+    /// None: who sends the field has nothing (nginx's `if_modified_since off`).
+    Off,
 }
 
 /// What of a representation goes to a client.
@@ -94,11 +108,27 @@ fn evaluate(head: &RequestHead<impl AsRef<[u8]>>, validators: &Validators<'_>) -
     if !current {
         return Precondition::Failed;
     }
+    if !may_be_unchanged(head, validators) {
+        return Precondition::Proceed;
+    }
     let unchanged = match etag_condition(head, "if-none-match", validators.etag, Comparison::Weak) {
         Some(is_match) => is_match,
         None => date_condition(head, "if-modified-since", validators).unwrap_or(false),
     };
     if unchanged { Precondition::NotModified } else { Precondition::Proceed }
+}
+
+/// False if If-Modified-Since alone says that the client is to get it.
+fn may_be_unchanged(head: &RequestHead<impl AsRef<[u8]>>, validators: &Validators<'_>) -> bool {
+    let mut dates = head.header_values("if-modified-since");
+    let modified = || validators.modified.map(date::whole_second);
+    match validators.since {
+        ModifiedSince::Before => true,
+        ModifiedSince::Exact => {
+            dates.all(|it| date::parse(it).is_some_and(|it| Some(it) == modified()))
+        }
+        ModifiedSince::Off => dates.next().is_none(),
+    }
 }
 
 /// Whether Range is to be honoured as far as If-Range is concerned (RFC 9110 §13.1.5): there is

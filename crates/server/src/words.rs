@@ -10,6 +10,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kettle_config::{BackendHost, FieldPart, FieldTemplate, Maps, NamedWord, RequestWord};
+use kettle_http::HttpVersion;
 use kettle_http::forwarded::Scheme;
 use kettle_http::target::{SlashRuns, reference};
 use kettle_http::uri::{decode_query_value, percent_encode_path};
@@ -180,6 +181,15 @@ fn filled<'p>(
     let mut text = Vec::new();
     template.parts().iter().for_each(|part| text.extend_from_slice(&say(part)));
     text
+}
+
+/// A version as CGI has it.
+pub(crate) fn protocol(version: HttpVersion) -> &'static str {
+    match version {
+        HttpVersion::Http10 => "HTTP/1.0",
+        HttpVersion::Http11 => "HTTP/1.1",
+        HttpVersion::Http2 => "HTTP/2.0",
+    }
 }
 
 /// A byte of a URL; encoded, if it is none that a URL has.
@@ -413,6 +423,9 @@ impl Words<'_> {
             RequestWord::Method => self
                 .head
                 .map_or(Cow::Borrowed("GET"), |head| head.method().as_str().to_owned().into()),
+            RequestWord::Protocol => {
+                self.head.map_or("HTTP/1.1", |it| protocol(it.version())).into()
+            }
             RequestWord::ClientSubject => {
                 self.certificate.map_or(nothing, |it| in_ascii(&it.subject).into())
             }

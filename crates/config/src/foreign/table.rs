@@ -217,8 +217,6 @@ pub(super) const SETTINGS: &[(&str, Here)] = &[
     ("compression", Called(&["compress"])),
     ("gzip_static", Do("write precompressed = [\"gzip\"]")),
     ("brotli_static", Do("write precompressed = [\"br\"]")),
-    ("etag", Not("an ETag is sent")),
-    ("if_modified_since", Not("a file that was not modified gets 304")),
     ("disable_symlinks", Called(&["symlinks"])),
     ("strict_transport_security", Called(&["hsts"])),
     // Who may ask.

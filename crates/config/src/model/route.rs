@@ -19,7 +19,7 @@ use crate::located::Located;
 use crate::setting::{
     BackendHost, CacheRule, Expression, FieldTemplate, LogTarget, MIB, Network, TRY_PATH,
     backend_host, cache_rules, duration, expression, flag, headers, located_path, located_text,
-    log_target, map_word, mime_types, networks, optional, request_headers, rules, section,
+    log_target, map_word, mime_types, networks, number, optional, request_headers, rules, section,
     sections, settings, size, text, text_or_off, texts, word, word_list,
 };
 use crate::word::words;
@@ -33,6 +33,18 @@ words! {
         Zstd = "zstd",
         /// gzip, `page.html.gz`.
         Gzip = "gzip",
+    }
+}
+
+words! {
+    /// The dates of `If-Modified-Since` that lead to 304.
+    pub enum IfModifiedSince {
+        /// That of the file and later ones (RFC 9110 §13.1.3).
+        Before = "before",
+        /// That of the file alone: one that was put back to an older state is sent anew.
+        Exact = "exact",
+        /// None: clients that send the field get the file.
+        Off = "off",
     }
 }
 
@@ -173,7 +185,7 @@ settings! {
         /// away. Words are filled in: `{client_ip}`, `{client_port}`, `{scheme}`, `{host}` without its port, `{port}` (the one
         /// that the client asks for, or else the usual one), `{uri}` (path and query as servers get them), `{asked_uri}` (as the
         /// client asked for them), `{path}` (decoded),
-        /// `{query}`, `{method}`, `{header:NAME}`, `{cookie:NAME}`, `{query:NAME}`, `{map:NAME}` (a `[[map]]`), and of the client's
+        /// `{query}`, `{method}`, `{protocol}`, `{header:NAME}`, `{cookie:NAME}`, `{query:NAME}`, `{map:NAME}` (a `[[map]]`), and of the client's
         /// certificate `{client_subject}` (RFC 4514), `{client_cert}` and `{client_cert_chain}` (RFC 9440). `{{` is a brace. A
         /// field whose words leave it empty is not sent. With `cache` only words of the URL may stand here.
         pub request_headers: Vec<(String, Vec<FieldTemplate>)> = request_headers(),
@@ -276,6 +288,14 @@ settings! {
         pub listing: bool = flag(false),
         /// Says to OPTIONS which methods files take. Without it OPTIONS gets 405, as any method but GET and HEAD does.
         pub answer_options: bool = flag(true),
+        /// Sends the `ETag` of files.
+        pub etag: bool = flag(true),
+        /// Sends the `Last-Modified` of files.
+        pub last_modified: bool = flag(true),
+        /// The dates of `If-Modified-Since` that say of a file that the client has it.
+        pub if_modified_since: IfModifiedSince = word(IfModifiedSince::Before),
+        /// The most parts of a file that one response has: where a client asks for more (`Range`), it gets the whole file.
+        pub max_ranges: u8 = number(16, 0, 16, "parts"),
         /// What happens at a symbolic link.
         pub symlinks: Symlinks = word(Symlinks::Beneath),
         /// Serves files and folders whose name begins with a dot. Such names are served, and never listed. `/.well-known/` of a

@@ -33,6 +33,8 @@ words! {
         Query = "query",
         /// The method.
         Method = "method",
+        /// `HTTP/1.0`, `HTTP/1.1` or `HTTP/2.0`, as the client speaks it.
+        Protocol = "protocol",
         /// The subject of the client's certificate (RFC 4514), in ASCII.
         ClientSubject = "client_subject",
         /// The certificate of the client (RFC 9440).

@@ -14,12 +14,17 @@ const AFTER: &str = "Sun, 06 Nov 1994 08:49:38 GMT";
 
 fn validators() -> Validators<'static> {
     let modified = UNIX_EPOCH + Duration::from_millis(784_111_777_250);
-    Validators { etag: "\"abc\"", modified: Some(modified), shares_date: false }
+    Validators {
+        etag: "\"abc\"",
+        modified: Some(modified),
+        shares_date: false,
+        since: ModifiedSince::Before,
+    }
 }
 
 #[test]
 fn a_weak_tag_is_compared_weakly_and_a_date_nobody_knows_not_at_all() {
-    let weak = Validators { etag: "W/\"abc\"", modified: None, shares_date: false };
+    let weak = Validators { etag: "W/\"abc\"", modified: None, ..validators() };
     let evaluated = |lines: &str| evaluate(&head(&get(&lines.replace("NOW", NOW))), &weak);
     for (lines, expected) in [
         ("If-Match: \"abc\"\r\n", Failed),
@@ -36,6 +41,29 @@ fn a_weak_tag_is_compared_weakly_and_a_date_nobody_knows_not_at_all() {
     for value in ["\"abc\"", "W/\"abc\"", NOW] {
         let text = get(&format!("If-Range: {value}\r\n"));
         assert!(!if_range_matches(&head(&text), &weak, SystemTime::now()), "{value}");
+    }
+}
+
+/// nginx's `if_modified_since`.
+#[test]
+fn dates_may_have_to_be_the_very_ones_or_count_as_none() {
+    let evaluated = |lines: &str, since| {
+        let lines = lines.replace("NOW", NOW).replace("AFTER", AFTER);
+        evaluate(&head(&get(&lines)), &Validators { since, ..validators() })
+    };
+    for (lines, exact, off) in [
+        ("", Proceed, Proceed),
+        ("If-Modified-Since: NOW\r\n", NotModified, Proceed),
+        ("If-Modified-Since: AFTER\r\n", Proceed, Proceed),
+        ("If-Modified-Since: nonsense\r\nIf-None-Match: \"abc\"\r\n", Proceed, Proceed),
+        ("If-Modified-Since: NOW\r\nIf-None-Match: \"abc\"\r\n", NotModified, Proceed),
+        ("If-Modified-Since: NOW\r\nIf-None-Match: \"x\"\r\n", Proceed, Proceed),
+        ("If-Modified-Since: AFTER\r\nIf-None-Match: \"abc\"\r\n", Proceed, Proceed),
+        ("If-None-Match: \"abc\"\r\n", NotModified, NotModified),
+        ("If-Match: \"x\"\r\nIf-Modified-Since: AFTER\r\n", Failed, Failed),
+    ] {
+        assert_eq!(evaluated(lines, ModifiedSince::Exact), exact, "{lines:?}");
+        assert_eq!(evaluated(lines, ModifiedSince::Off), off, "{lines:?}");
     }
 }
 

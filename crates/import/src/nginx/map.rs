@@ -1,6 +1,8 @@
 //! `map` as `[[map]]`: texts that are chosen by what a request says.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use kettle_config::{Expression, Origin, quoted};
 
@@ -28,6 +30,9 @@ pub(super) struct Map {
 impl Map {
     /// Reads one of which all that it asks is known; nothing where it says what kettle cannot.
     fn read(directive: &Directive, known: &[Self]) -> Option<Self> {
+        if directive.name == "geo" {
+            return Self::of_networks(directive);
+        }
         let name = directive.word(1).strip_prefix('$')?.to_owned();
         let constants = constants(known);
         let with_maps = |text: &str| super::scope::with_constants(text, &constants);
@@ -68,6 +73,35 @@ impl Map {
         (map.depth <= DEPTH_MAX).then_some(map)
     }
 
+    /// Reads a `geo`: a map of the client's address.
+    fn of_networks(directive: &Directive) -> Option<Self> {
+        let name = variable_of(directive)?.to_owned();
+        if directive.words.len() > 1 && directive.word(0) != "$remote_addr" {
+            return None;
+        }
+        let (mut default, mut all) = (None, BTreeMap::new());
+        for entry in directive.inner() {
+            let said = entry.word(0).replace('{', "{{");
+            let is_plain = entry.words.len() == 1 && !said.contains('$');
+            match entry.name.as_str() {
+                _ if !is_plain => return None,
+                "default" => default = Some(said),
+                // The last one of a network counts.
+                network => _ = all.insert(network_of(network)?, said),
+            }
+        }
+        // The narrowest network decides, and kettle asks the first expression.
+        let mut all: Vec<((IpAddr, u8), String)> = all.into_iter().collect();
+        all.sort_by_key(|((_, length), _)| Reverse(*length));
+        let (values, networks): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|((address, length), _)| *length == bits_of(*address));
+        let values = values.into_iter().map(|((it, _), said)| (it.to_string(), said)).collect();
+        let expression = |(network, said)| Some((expression_of(network)?, said));
+        let expressions = networks.into_iter().map(expression).collect::<Option<_>>()?;
+        let (of, origin) = ("{client_ip}".to_owned(), directive.origin.clone());
+        Some(Self { name, of, values, expressions, has_stars: false, default, origin, depth: 1 })
+    }
+
     fn texts(&self) -> impl Iterator<Item = &String> {
         let said = self.values.iter().chain(&self.expressions).map(|(_, said)| said);
         said.chain(&self.default).chain([&self.of])
@@ -95,6 +129,16 @@ impl Map {
             None => None,
         };
         Some(Self { name, values, expressions, default, ..self.clone() })
+    }
+
+    /// The same of a page that nginx makes itself, for a map of the types of answers; nothing of any other.
+    pub(super) fn of_page(&self) -> Option<Self> {
+        let name = format!("page.{}", self.name);
+        (self.of == "{answer:content-type}").then(|| Self {
+            name,
+            of: PAGE.to_owned(),
+            ..self.clone()
+        })
     }
 
     /// A map of one expression.
@@ -202,6 +246,67 @@ pub(super) fn of_group(
     said
 }
 
+/// The variable that a `map` or a `geo` sets.
+pub(super) fn variable_of(directive: &Directive) -> Option<&str> {
+    directive.words.last()?.strip_prefix('$')
+}
+
+/// A network: its first address, and how many of its bits count.
+fn network_of(text: &str) -> Option<(IpAddr, u8)> {
+    let (address, length) = match text.split_once('/') {
+        Some((address, length)) => (address, Some(length.parse::<u8>().ok()?)),
+        None => (text, None),
+    };
+    let address: IpAddr = address.parse().ok()?;
+    let length = length.unwrap_or(bits_of(address));
+    let masked = match address {
+        IpAddr::V4(it) => {
+            let mask = u32::MAX.checked_shl(32_u32.checked_sub(length.into())?).unwrap_or_default();
+            Ipv4Addr::from(u32::from(it) & mask).into()
+        }
+        IpAddr::V6(it) => {
+            let mask =
+                u128::MAX.checked_shl(128_u32.checked_sub(length.into())?).unwrap_or_default();
+            Ipv6Addr::from(u128::from(it) & mask).into()
+        }
+    };
+    Some((masked, length))
+}
+
+fn bits_of(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+/// The expression that addresses of a network fit as texts. Of IPv6, whose texts leave zeros out, only the first 16 bits can be told.
+fn expression_of((address, length): (IpAddr, u8)) -> Option<String> {
+    match address {
+        IpAddr::V4(address) => {
+            let (whole, bits) = (usize::from(length / 8), length % 8);
+            let octets = address.octets();
+            let mut text = String::from("^");
+            octets.iter().take(whole).for_each(|it| text.push_str(&format!("{it}\\.")));
+            if bits > 0 {
+                let first = *octets.get(whole)?;
+                let last = first | (u8::MAX >> bits);
+                let all: Vec<String> = (first..=last).map(|it| it.to_string()).collect();
+                text.push_str(&format!("({})", all.join("|")));
+                text.push_str(if whole < 3 { "\\." } else { "$" });
+            }
+            // No other text of an address has points and no colon.
+            Some(if length == 0 { "^[0-9.]+$".to_owned() } else { text })
+        }
+        IpAddr::V6(_) if length == 0 => Some(":".to_owned()),
+        IpAddr::V6(address) if length <= 16 && length % 4 == 0 => {
+            let [first, ..] = address.segments();
+            let digits = usize::from(length / 4);
+            let first = format!("{first:04x}");
+            let known = first.get(..digits).filter(|it| !it.starts_with('0'))?;
+            Some(format!("^{known}[0-9a-f]{{{}}}:", 4 - digits))
+        }
+        IpAddr::V6(_) => None,
+    }
+}
+
 /// Adds an entry; the first of one text counts.
 fn add(entries: &mut Vec<(String, String)>, key: String, said: String) {
     if !entries.iter().any(|(known, _)| *known == key) {
@@ -222,14 +327,14 @@ fn constants(maps: &[Map]) -> BTreeMap<String, String> {
 pub(super) fn take(http: &mut [Directive]) -> Vec<Map> {
     let mut known: Vec<Map> = Vec::new();
     loop {
-        let left = http.iter().filter(|it| it.name == "map");
-        let left =
-            left.filter(|it| !known.iter().any(|map| it.word(1) == format!("${}", map.name)));
+        let left = http.iter().filter(|it| ["map", "geo"].contains(&it.name.as_str()));
+        let is_known = |it: &Directive| known.iter().any(|map| variable_of(it) == Some(&map.name));
+        let left = left.filter(|it| !is_known(it));
         let Some(next) = left.filter_map(|it| Map::read(it, &known)).next() else { break };
         known.push(next);
     }
     let constants = constants(&known);
-    for directive in http.iter_mut().filter(|it| it.name != "map") {
+    for directive in http.iter_mut().filter(|it| !["map", "geo"].contains(&it.name.as_str())) {
         let mut own = constants.clone();
         for name in names_set(directive.inner()) {
             own.remove(&name);
@@ -284,6 +389,8 @@ const OWN: [[&str; 5]; 4] = [
     ],
     ["ssl_client_verify", "{client_cert}", "", "NONE", "SUCCESS"],
 ];
+/// The type of nginx's own pages.
+const PAGE: &str = "text/html";
 /// What maps for groups of conditions begin with: no variable of nginx has a point.
 const GROUP: &str = "if.";
 const SCRIPT: &str = "fastcgi_script_name";

@@ -311,14 +311,14 @@ fn includes_are_followed() {
         ("/n/sites/.hidden.conf", "nonsense"),
         ("/n/sites/c.bak", "nonsense"),
         ("/n/tls", "ssl_certificate c;\nssl_certificate_key k;\nssl_stapling on;"),
-        ("/n/one", "etag off;\n"),
+        ("/n/one", "msie_padding off;\n"),
     ] {
         machine.0.insert(path.into(), text.replace("../", "").to_owned());
     }
     let made = import_file(Path::new("/n/nginx.conf"), &machine).unwrap();
     let config = made.config().unwrap();
     assert_eq!((config.sites[0].names[0].value.as_str(), config.sites.len()), ("a", 2));
-    for remark in ["# /n/one:1: `etag off`", "# /n/tls:3: `ssl_stapling on`"] {
+    for remark in ["# /n/one:1: `msie_padding off`", "# /n/tls:3: `ssl_stapling on`"] {
         assert!(made.toml.contains(remark), "{}", made.toml);
     }
     machine.0.insert("/n/one".into(), "include nginx.conf;".to_owned());
@@ -415,7 +415,7 @@ const FASTCGI_PARAMS: &str = "fastcgi_param QUERY_STRING $query_string;\n\
 #[test]
 fn every_directive_that_is_not_carried_over_is_told_of() {
     for words in [
-        "etag off;",
+        "msie_padding off;",
         "ssl_dhparam d.pem;",
         "http3 on;",
         "limit_rate $rate;",

@@ -97,6 +97,7 @@ pub(super) fn field_at(value: &str, scope: &Scope<'_>, is_moved: bool) -> Option
         match part {
             Part::Text(text) => out.push_str(text),
             Part::Variable("server_name") => out.push_str(own_name(scope)?),
+            Part::Variable("document_root") => out.push_str(sole_root(scope)?),
             Part::Variable("server_port") => out.push_str(&sole_port(scope)?.to_string()),
             Part::Variable("uri" | "document_uri") if is_moved => return None,
             Part::Variable(name) => out.push_str(&format!("${{{name}}}")),
@@ -110,6 +111,12 @@ fn own_name<'t>(scope: &Scope<'t>) -> Option<&'t str> {
     let name = scope.settings().flatten().find(|it| it.name == "server_name");
     let name = name.map_or("", |it| it.word(0));
     (!name.starts_with(['~', '.', '*']) && !name.ends_with(".*")).then_some(name)
+}
+
+/// The folder of files, where that is the same for all requests.
+fn sole_root<'t>(scope: &Scope<'t>) -> Option<&'t str> {
+    let root = scope.any_of(&["root", "alias"]).first().map(|it| it.word(0));
+    root.filter(|it| it.starts_with('/') && !it.contains('$')).map(|it| it.trim_end_matches('/'))
 }
 
 /// The port of a server that listens on one alone.
@@ -160,7 +167,7 @@ fn word(name: &str) -> Option<String> {
 }
 
 /// nginx's variables that kettle has a word for.
-const WORDS: [(&str, &str); 18] = [
+const WORDS: [(&str, &str); 20] = [
     ("host", "{host}"),
     ("remote_addr", "{client_ip}"),
     ("remote_port", "{client_port}"),
@@ -172,6 +179,8 @@ const WORDS: [(&str, &str); 18] = [
     ("args", "{query}"),
     ("query_string", "{query}"),
     ("request_method", "{method}"),
+    ("server_protocol", "{protocol}"),
+    ("request", "{method} {asked_uri} {protocol}"),
     ("content_type", "{header:content-type}"),
     ("content_length", "{header:content-length}"),
     ("status", "{status}"),

@@ -29,6 +29,7 @@ mod stream;
 mod target;
 mod there;
 mod tls;
+mod validation;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -171,7 +172,9 @@ impl Writer<'_> {
                     "`websocket = true` of a route says it: kettle writes `Connection` itself"
                 }
                 ("map", _) if self.is_taken(directive) => continue,
+                ("geo", _) if self.is_taken(directive) => continue,
                 ("map", _) => NO_MAP,
+                ("geo", _) => NO_GEO,
                 ("real_ip_header", _) if directive.word(0) == "proxy_protocol" => continue,
                 ("set_real_ip_from" | "real_ip_header" | "real_ip_recursive", _) => {
                     if self.proxies.have(directive) {
@@ -196,7 +199,7 @@ impl Writer<'_> {
 
     /// True if a `map` is one of kettle.
     fn is_taken(&self, directive: &Directive) -> bool {
-        let name = directive.word(1).trim_start_matches('$');
+        let name = map::variable_of(directive).unwrap_or_default();
         self.maps.iter().any(|map| map.name == name)
     }
 
@@ -293,6 +296,8 @@ fn prefix_of(folder: &Path, surroundings: &dyn Surroundings) -> PathBuf {
 }
 
 const OF_DEBIAN: &str = "/usr/share/nginx";
+const NO_GEO: &str =
+    "a `geo` goes by the client's address, and has networks whose addresses begin alike as texts";
 const NO_MAP: &str = "a `[[map]]` goes by what a request says, as far as kettle has words for it";
 const EVERYBODY: &str = "[\"0.0.0.0/0\", \"::/0\"]";
 const UNKNOWN_OF_ALL: &str = "it is of a module that kettle does not know, and may decide who is served; take it away if it does not, \

@@ -11,7 +11,7 @@ use kettle_http::range::ByteRange;
 use kettle_kernel::file_stamp::{CLOCK_GRANULARITY_MAX, FileStamp};
 
 use super::OpenFile;
-use super::file_route::FileRoute;
+use super::file_route::{FileRoute, Validation};
 use super::locate::{Facts, identity_of};
 use super::precompressed::token;
 use crate::response::{Body, Part};
@@ -33,6 +33,8 @@ pub struct Entry {
     pub lines: Lines,
     /// True if another form of it, or another content, may have the same date: a part of one must not follow a part of the other.
     pub shares_date: bool,
+    /// What is asked of it.
+    pub validation: Validation,
     /// When it was last known to be what its path names.
     pub checked: Cell<Look>,
     /// Whether a later change is sure to show in the identity.
@@ -143,10 +145,14 @@ impl Entry {
         look: Look,
     ) -> Self {
         let identity = facts.identity;
-        let etag = etag(route, facts, mark);
+        let validation = route.validation;
+        let etag = match validation.has_etag {
+            true => etag(route, facts, mark),
+            false => String::new(),
+        };
         // A date to come would let a client keep the file whatever happens to it (RFC 9110
         // §8.8.2.1).
-        let is_told = is_dated(&identity) && mark != Mark::Nothing;
+        let is_told = is_dated(&identity) && mark != Mark::Nothing && validation.has_date;
         let modified = is_told.then(|| identity.modified_at().min(wall));
         let name = facts.path.rsplit('/').next().unwrap_or(&facts.path);
         let content_type = route.types.of(name);
@@ -165,7 +171,9 @@ impl Entry {
         if let Some(modified) = modified {
             write_field(&mut bytes, "last-modified", &write_imf_fixdate(modified));
         }
-        write_field(&mut bytes, "accept-ranges", b"bytes");
+        if validation.ranges_max > 0 {
+            write_field(&mut bytes, "accept-ranges", b"bytes");
+        }
         if !route.offered.is_empty() {
             write_field(&mut bytes, "vary", b"accept-encoding");
         }
@@ -191,6 +199,7 @@ impl Entry {
             content_type,
             lines,
             shares_date,
+            validation,
             checked,
             is_settled,
         }

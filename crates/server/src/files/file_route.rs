@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use kettle_config::{
-    CacheControl, Coding, DenyPatterns, Missing, PlaceKey, Route, RouteIndex, Site,
+    CacheControl, Coding, DenyPatterns, IfModifiedSince, Missing, PlaceKey, Route, RouteIndex, Site,
 };
+use kettle_http::conditional::ModifiedSince;
 use rustix::io::Errno;
 
 use super::generation::Generation;
@@ -64,12 +65,41 @@ pub struct FileRoute {
     pub offered: Vec<Coding>,
     /// Whether other hosts have the same files with the same times.
     pub same_files: bool,
+    /// What its responses say of files, and conditions ask.
+    pub validation: Validation,
     /// `cache-control` by pattern.
     cache_control: CacheControl,
     /// Content types by name.
     pub types: ContentTypes,
     /// The operator's fields.
     pub configured: ConfiguredFields,
+}
+
+/// What responses say of the state of files, and what conditions of requests ask of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Validation {
+    /// True if they have an `ETag`.
+    pub has_etag: bool,
+    /// True if they have a `Last-Modified`.
+    pub has_date: bool,
+    /// Which dates say that a file is unchanged.
+    pub since: ModifiedSince,
+    /// The most parts of a file in one response.
+    pub ranges_max: u8,
+}
+
+impl Validation {
+    /// That of a route.
+    #[must_use]
+    pub fn of(route: &Route) -> Self {
+        let since = match route.if_modified_since {
+            IfModifiedSince::Before => ModifiedSince::Before,
+            IfModifiedSince::Exact => ModifiedSince::Exact,
+            IfModifiedSince::Off => ModifiedSince::Off,
+        };
+        let (has_etag, has_date) = (route.etag, route.last_modified);
+        Self { has_etag, has_date, since, ranges_max: route.max_ranges }
+    }
 }
 
 /// A site, as its routes see each other.
@@ -207,6 +237,7 @@ impl FileRoute {
             compression: CompressionRules::of(route),
             offered,
             same_files: route.same_files,
+            validation: Validation::of(route),
             cache_control: CacheControl::new(&route.cache_control),
             types: ContentTypes::new(route),
             configured: ConfiguredFields::of(routes.site, route),

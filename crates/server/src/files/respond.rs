@@ -9,6 +9,7 @@ use kettle_http::range::{self, ByteRange};
 use kettle_runtime::clock::Clock;
 
 use super::entry::Entry;
+use super::file_route::Validation;
 use crate::error_page::HttpError;
 use crate::request::Head;
 use crate::response::{Body, Part, Response, ResponseFields};
@@ -22,14 +23,16 @@ pub fn respond(entry: &Entry, head: &Head, clock: &dyn Clock) -> Result<Response
         return Ok(whole(entry));
     }
     let (modified, shares_date) = (entry.modified, entry.shares_date);
-    let validators = Validators { etag: &entry.etag, modified, shares_date };
-    let length = Some(entry.content.bytes());
+    let Validation { since, ranges_max, .. } = entry.validation;
+    let validators = Validators { etag: &entry.etag, modified, shares_date, since };
+    let length = Some(entry.content.bytes()).filter(|_| ranges_max > 0);
     Ok(match conditional::select(head, &validators, length, clock.wall())? {
         Selection::Whole => whole(entry),
         Selection::NotModified => {
             let fields = ResponseFields::ready(entry.lines.shared());
             Response::new(304, fields, Body::Empty)
         }
+        Selection::Ranges(spans) if spans.len() > usize::from(ranges_max) => whole(entry),
         Selection::Ranges(spans) => match *spans {
             [span] => one_range(entry, span),
             _ => several_ranges(entry, &spans),

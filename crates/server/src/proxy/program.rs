@@ -15,7 +15,7 @@ use kettle_upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 use super::ProxyRoute;
 use super::outgoing::{REQUEST_ID, is_ours};
 use crate::request::{Head, Program, Request};
-use crate::words::{Words, header};
+use crate::words::{Words, header, protocol};
 
 /// What programs of a route are told that is the same for all requests.
 #[derive(Debug)]
@@ -312,14 +312,6 @@ fn first_lines(head: &Head) -> impl Iterator<Item = (&[u8], Cow<'_, [u8]>)> {
         let all: Vec<&[u8]> = head.header_values(text).collect();
         Some((name, Cow::Owned(all.join(between))))
     })
-}
-
-fn protocol(version: HttpVersion) -> &'static str {
-    match version {
-        HttpVersion::Http10 => "HTTP/1.0",
-        HttpVersion::Http11 => "HTTP/1.1",
-        HttpVersion::Http2 => "HTTP/2.0",
-    }
 }
 
 fn text_of(path: &Path) -> String {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use kettle_cache::{Fill, FillState, ObjectHead, Times};
 use kettle_http::caching::{Freshness, Use};
-use kettle_http::conditional::{self, Selection, SelectionError, Validators};
+use kettle_http::conditional::{self, ModifiedSince, Selection, SelectionError, Validators};
 use kettle_http::date::{self, write_imf_fixdate};
 use kettle_http::h1::response::ResponseHead;
 use kettle_http::range::{self, ByteRange};
@@ -92,7 +92,9 @@ impl<'k> StoredResponse<'k> {
         }
         let etag = std::str::from_utf8(&self.head.etag).unwrap_or_default();
         let modified = self.head.modified.map(date_of);
-        let validators = Validators { etag, modified, shares_date: !self.head.vary.is_empty() };
+        let shares_date = !self.head.vary.is_empty();
+        let since = ModifiedSince::Before;
+        let validators = Validators { etag, modified, shares_date, since };
         // A date is strong by the clock that it was made by, and not because it has been here for a while.
         let Times { arrived, age: aged, .. } = self.head.times;
         let made = date_of(arrived.saturating_sub(aged));

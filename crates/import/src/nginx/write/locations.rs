@@ -21,7 +21,8 @@ impl Writer<'_> {
         &mut self,
         server: &Scope<'t>,
     ) -> Result<(Vec<Route>, Vec<Route>), Shut<'t>> {
-        let (before, left) = self.before(server)?;
+        let (mut before, left) = self.before(server)?;
+        before.iter_mut().for_each(|it| self.as_page(it));
         let ways = match left {
             Left::Locations(ways) => ways,
             Left::Answer(end) => {
@@ -29,6 +30,7 @@ impl Writer<'_> {
                 end.key = Key::whole();
                 end.break_circles();
                 end.settings.extend(self.header_settings(server, &end.origin));
+                self.as_page(&mut end);
                 return Ok((before, vec![end]));
             }
         };
@@ -76,6 +78,7 @@ impl Writer<'_> {
             self.pages(server);
         }
         routes.extend(self.named_pages(server));
+        routes.iter_mut().for_each(|it| self.as_page(it));
         Ok((before, routes))
     }
 

@@ -12,6 +12,7 @@ use super::route::{Answer, Key, Place, Route, Rule, Setting};
 use super::settings::symlinks_of;
 use super::there::{Folder, is_asked_whole};
 use crate::nginx::location::{NAMED, Shut};
+use crate::nginx::regex::split_at_bars;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 
@@ -44,11 +45,16 @@ impl Writer<'_> {
                 let key = &spot.key;
                 let way = Way::new(scope, key);
                 let known = Known { said: &self.said, ..way.known(None) };
+                let whole = begun_by_group(key.regex.as_deref(), target);
+                let (regex, target) = match &whole {
+                    Some((regex, target)) => (Some(regex.clone()), target.as_str()),
+                    None => (None, target),
+                };
                 let to = rewritten_to(target, true, &known);
                 let to = to.map_err(|why| Shut { directive, why })?;
                 let origin = directive.origin.clone();
                 let rule =
-                    Rule { regex: None, to, status: None, keeps_query: true, stays: false, origin };
+                    Rule { regex, to, status: None, keeps_query: true, stays: false, origin };
                 let mut led = Route::new(key, Answer::Rules, &directive.origin);
                 (led.when, led.rules) = (when, vec![rule]);
                 led.access.clone_from(&route.access);
@@ -162,6 +168,21 @@ impl Writer<'_> {
         self.said = said;
         followed
     }
+}
+
+/// The expression of a place with the slash of a path outside of its first group, and a target that begins with that group, with the
+/// slash before it.
+fn begun_by_group(regex: Option<&str>, target: &str) -> Option<(String, String)> {
+    let regex = regex?;
+    let (case, regex) = match regex.strip_prefix("(?i)") {
+        Some(regex) => ("(?i)", regex),
+        None => ("", regex),
+    };
+    let rest = ["(.+)", "^(.+)", "^(/.*)"].iter().find_map(|it| regex.strip_prefix(it))?;
+    let is_begun = target.starts_with("$1") && target.matches("$1").count() == 1;
+    // Of several expressions the groups of one stand for something.
+    let is_one = !rest.starts_with(['?', '*', '+', '{']) && split_at_bars(rest).len() == 1;
+    (is_begun && is_one).then(|| (format!("{case}^/(.*){rest}"), format!("/{target}")))
 }
 
 /// Who may ask where two places ask, one after the other; nothing if that is not the same.

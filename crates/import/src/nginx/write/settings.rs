@@ -8,6 +8,7 @@ use super::Writer;
 use super::guard::NO_USERS;
 use super::place::Spot;
 use super::route::{Answer, Route, Setting, spoken};
+use super::validation::validation;
 use crate::nginx::location::Shut;
 use crate::nginx::map::Map;
 use crate::nginx::measure;
@@ -55,6 +56,7 @@ impl Writer<'_> {
         if !codings.is_empty() {
             set("precompressed", list(codings.iter().copied()), origin);
         }
+        settings.extend(validation(scope, origin));
         settings.extend(self.compression(scope));
         let mut set = |key, value: String, origin: &Origin| {
             settings.push((key, value, origin.clone()));
@@ -184,6 +186,23 @@ impl Writer<'_> {
         settings
     }
 
+    /// What the redirects of a route say: nginx sends a page with them, by whose type some maps go.
+    pub(super) fn as_page(&mut self, route: &mut Route) {
+        if route.answer != Answer::Rules || route.rules.iter().all(|it| it.status.is_none()) {
+            return;
+        }
+        for (_, value, _) in &mut route.settings {
+            let maps = self.maps.iter().filter(|it| value.contains(&it.word()));
+            let pages: Vec<_> = maps.filter_map(|it| Some((it.word(), it.of_page()?))).collect();
+            for (word, page) in pages {
+                *value = value.replace(&word, &page.word());
+                if !self.maps.iter().any(|it| it.name == page.name) {
+                    self.maps.push(page);
+                }
+            }
+        }
+    }
+
     /// How fast responses go.
     pub(super) fn rate_settings(&mut self, scope: &Scope<'_>) -> Vec<Setting> {
         let mut settings = Vec::new();
@@ -274,7 +293,7 @@ impl Writer<'_> {
             let by_service = said_by_service(scope, value).as_deref() == Some("set-cookie");
             if by_service && name.eq_ignore_ascii_case("set-cookie") {
                 // They are added to the answer anyway.
-            } else if is_own_header(name) {
+            } else if is_own_header(name) && !value.is_empty() {
                 let help = "kettle writes that header itself, to fit each response";
                 self.output.warn(&directive.origin, message, help);
             } else if is_for_quic(directive) {
