@@ -129,3 +129,18 @@ fn what_would_run_any_file_is_closed() {
         assert!(routes.iter().any(|route| !route.deny.is_empty()), "{words}");
     }
 }
+
+/// As with `proxy_pass`: a route for each text of the map, and the backend of its default where none of them is said.
+#[test]
+fn a_map_chooses_who_runs_programs() {
+    let text =
+        server(&format!("root /srv/www; location ~ \\.php$ {{ {PARAMS} fastcgi_pass $php; }}"));
+    let map = "map $cookie_next $php { default 127.0.0.1:9000; 1 unix:/run/next.sock; }";
+    let made = imported(&text.replace("http {", &format!("http {{ {map}")));
+    let config = made.config().unwrap();
+    let found: Vec<_> = config.sites[0].routes.iter().filter(|it| it.fastcgi.is_some()).collect();
+    let [chosen, all] = found[..] else { panic!("{}", made.toml) };
+    assert!(chosen.when.len() == 1 && all.when.is_empty(), "{}", made.toml);
+    let names = [chosen, all].map(|it| it.backend.as_ref().unwrap().value.clone());
+    assert_eq!(names, ["unix:-run-next.sock-fastcgi", "127.0.0.1:9000-fastcgi"]);
+}

@@ -18,7 +18,7 @@ use crate::nginx::measure;
 use crate::nginx::regex::{split_at_bars, translated as translated_regex};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
-use crate::nginx::variables::{Part, field, parts};
+use crate::nginx::variables::{Part, field, parts, with_said};
 use crate::offer::list;
 
 /// Which file runs.
@@ -41,9 +41,9 @@ impl Writer<'_> {
         (spot, is_led): (&Spot<'t>, bool),
     ) -> Result<Route, Shut<'t>> {
         let origin = &directive.origin;
-        if directive.word(0).contains('$') {
-            return Err(Shut { directive, why: VARIABLES });
-        }
+        let to = with_said(directive.word(0), &self.said);
+        let to = to.filter(|it| !it.is_empty() && !it.contains(['$', '{']));
+        let to = to.ok_or(Shut { directive, why: VARIABLES })?;
         if let Some(shut) = ignored(scope) {
             return Err(shut);
         }
@@ -95,7 +95,7 @@ impl Writer<'_> {
                 table(told.iter().map(|(name, value)| (name.as_str(), value.clone()))),
             ));
         }
-        let name = self.backend_of(scope, directive.word(0), Kind::FastCgi, origin);
+        let name = self.backend_of(scope, &to, Kind::FastCgi, origin);
         route.answer = Answer::Programs(folder, name);
         route.origin = origin.clone();
         if !own.is_empty() {
@@ -104,7 +104,7 @@ impl Writer<'_> {
             settings.push(("fastcgi", format!("{{ {own} }}"), origin.clone()));
         }
         settings.extend(limits(scope, origin));
-        settings.extend(self.retry_on(scope, "fastcgi_next_upstream", directive.word(0), origin));
+        settings.extend(self.retry_on(scope, "fastcgi_next_upstream", &to, origin));
         settings.extend(self.headers_of_backend(scope, origin));
         settings.extend(self.route_log(scope));
         route.settings = settings;
