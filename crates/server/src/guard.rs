@@ -140,6 +140,11 @@ impl Guard {
         Ok(())
     }
 
+    /// True if it takes only paths that were signed.
+    pub fn is_signed(&self) -> bool {
+        self.signed.is_some()
+    }
+
     /// Takes away what a backend says of other pages, where the route says it: browsers take none of two answers.
     pub fn take_over(&self, response: &mut Response) {
         if self.cors.is_some() {

@@ -1,5 +1,6 @@
 //! What a route's handler answers: files first, and what they leave to another one.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use kettle_http::Method;
@@ -10,9 +11,10 @@ use crate::error_page::HttpError;
 use crate::files::file_route::FileRoute;
 use crate::files::handler::{FileAnswer, Files, allow};
 use crate::fixed::Fixed;
+use crate::guard::Guard;
 use crate::proxy::{self, BodyStore, ProxyRoute};
 use crate::proxy_cache::{self, Begun};
-use crate::request::{Head, Request};
+use crate::request::{Head, Request, as_read_otherwise};
 use crate::respond::Responder;
 use crate::respond::compress::compress;
 use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Nothing};
@@ -113,10 +115,18 @@ async fn by_files<'r>(
         true => None,
         false => files.ready(own, target.path, head),
     };
-    let answer = match ready {
-        Some(response) => FileAnswer::Response(response),
-        None if is_passed_on => FileAnswer::Missing,
-        None => files.respond(own, target, asked_path, request).await?,
+    let slashed = with_slashes((route, own), target, head);
+    if let (Some(path), Some(guard)) = (&slashed, route.guard()) {
+        guard.refuse_file(path)?;
+    }
+    let answer = match (ready, &slashed) {
+        (Some(response), _) => FileAnswer::Response(response),
+        (None, Some(path)) => {
+            let target = Target { path, has_encoded_slash: false, ..target };
+            files.respond(own, target, path, request).await?
+        }
+        (None, None) if is_passed_on => FileAnswer::Missing,
+        (None, None) => files.respond(own, target, asked_path, request).await?,
     };
     Ok(match (answer, &route.missing) {
         (FileAnswer::Response(response), _) => Filed::Step(Step::Answer(response.into())),
@@ -140,6 +150,24 @@ async fn by_files<'r>(
 fn is_passed_on(route: &Route, files: &FileRoute, target: Target<'_>, head: &Head) -> bool {
     let is_of_file = matches!(head.method(), Method::Get | Method::Head);
     route.missing.is_some() && !files.runs_programs() && (target.has_encoded_slash || !is_of_file)
+}
+
+/// The path by which a file is looked for before a backend is asked for one with encoded slashes: with slashes in their place, as nginx
+/// does. It is of the same route, which was asked before.
+fn with_slashes(
+    (route, files): (&Route, &FileRoute),
+    target: Target<'_>,
+    head: &Head,
+) -> Option<String> {
+    let is_of_file = matches!(head.method(), Method::Get | Method::Head);
+    let is_one_path = !target.has_lookalike_slash && !target.path.contains(';');
+    let is_asked = target.has_encoded_slash && is_passed_on(route, files, target, head);
+    // What is signed is the path as it was sent.
+    let is_signed = route.guard().is_some_and(Guard::is_signed);
+    if !is_of_file || !is_one_path || !is_asked || is_signed || target.path.ends_with("%2F") {
+        return None;
+    }
+    as_read_otherwise(target.path).map(Cow::into_owned)
 }
 
 /// True if a program was led to from another path. It is told that path and says different things of each, and a store would keep one.
