@@ -50,7 +50,8 @@ use plain::poll_read;
 
 /// One accepted connection.
 pub(crate) struct Connection {
-    worker: OpenConnection,
+    worker: Rc<WorkerState>,
+    open: OpenConnection,
     deadline: Rc<Deadline>,
     snapshot: Arc<Snapshot>,
     /// Index into the snapshot's listeners.
@@ -113,10 +114,11 @@ impl Connection {
         remote: ClientAddress,
     ) -> Self {
         let (deadline, number) = (worker.deadlines.register(), next_connection_number());
-        let (worker, accepted) = (OpenConnection::new(worker), Instant::now());
+        let (open, accepted) = (OpenConnection::new(Rc::clone(&worker)), Instant::now());
         let (destination, proxy_header) = (None, None);
         Self {
             worker,
+            open,
             deadline,
             snapshot,
             listener,
@@ -141,7 +143,7 @@ impl Connection {
         match self.listener().map(|listener| &listener.kind) {
             Some(ListenerKind::Https(_)) => {
                 // Boxed: handshakes are large and over soon, and idle connections are many.
-                let Some(acceptors) = self.snapshot.acceptors(self.listener) else { return };
+                let Some(acceptors) = self.snapshot.served.acceptors(self.listener) else { return };
                 let stage = self.stage(&received);
                 let handshake = self.handshake(socket, received, acceptors, stage);
                 let Some(stream) = Box::pin(handshake).await else { return };
@@ -169,12 +171,12 @@ impl Connection {
     }
 
     fn listener(&self) -> Option<&Listener> {
-        self.snapshot.config.listeners.get(self.listener)
+        self.snapshot.served.config.listeners.get(self.listener)
     }
 
     /// What is left of the time from connecting to the end of the handshake, with all that comes before it.
     fn handshake_time_left(&self) -> Duration {
-        self.snapshot.config.tls.handshake_timeout.saturating_sub(self.accepted.elapsed())
+        self.snapshot.served.config.tls.handshake_timeout.saturating_sub(self.accepted.elapsed())
     }
 
     /// The stage of a client of which `received` is all that came since it connected, or since the end of its PROXY header.
@@ -277,7 +279,7 @@ impl Connection {
 
     /// True if a plain client begins with the preface of HTTP/2 (RFC 9113 §3.4). What it said stays to be read.
     async fn begins_http2(&self, stream: &mut Stream) -> bool {
-        self.deadline.extend(self.snapshot.config.limits.request_timeout);
+        self.deadline.extend(self.snapshot.served.config.limits.request_timeout);
         loop {
             let received = stream.received().bytes();
             match PREFACE.strip_prefix(received) {

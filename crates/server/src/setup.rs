@@ -3,7 +3,6 @@
 //! It lies below both, so that workers and connections know nothing of the supervisor.
 
 use std::fmt;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -125,14 +124,6 @@ pub struct Snapshot {
     /// This worker's sockets. After a reload a socket that stays is the same `Arc` as before; one
     /// that is missing is to be emptied of connections waiting in it and dropped.
     pub listeners: Vec<Listening>,
-}
-
-impl Deref for Snapshot {
-    type Target = Served;
-
-    fn deref(&self) -> &Served {
-        &self.served
-    }
 }
 
 impl fmt::Debug for Snapshot {

@@ -273,7 +273,7 @@ impl Tunnel {
     /// Its listener by the configuration in force, if that has it.
     fn routes(&self) -> Option<Arc<TunnelRoutes>> {
         let snapshot = self.worker.snapshot();
-        let mut routes = snapshot.tunnels.iter().flatten();
+        let mut routes = snapshot.served.tunnels.iter().flatten();
         routes.find(|routes| routes.address == self.peers.listener).cloned()
     }
 

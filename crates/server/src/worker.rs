@@ -329,7 +329,7 @@ async fn accept(
     index: usize,
     socket: Rc<ListeningSocket>,
 ) {
-    let connections_max = snapshot.config.limits.connections_per_worker;
+    let connections_max = snapshot.served.config.limits.connections_per_worker;
     let complaint = OnceASecond::default();
     loop {
         worker.room_for(connections_max).await;

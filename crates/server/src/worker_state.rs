@@ -1,7 +1,6 @@
 //! What all connections of a worker share.
 
 use std::cell::{Cell, RefCell};
-use std::ops::Deref;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -57,26 +56,13 @@ pub(crate) struct WorkerState {
     pub(crate) heads: Rc<HeadBuffers>,
 }
 
-/// The worker of a connection, which counts it for as long as this is kept.
+/// The place of a connection among those of its worker, which counts it for as long as this is kept.
 pub(crate) struct OpenConnection(Rc<WorkerState>);
 
 impl OpenConnection {
     pub(crate) fn new(worker: Rc<WorkerState>) -> Self {
         worker.connection_opened();
         Self(worker)
-    }
-
-    /// The worker, for what a connection does beside others.
-    pub(crate) fn shared(&self) -> Rc<WorkerState> {
-        Rc::clone(&self.0)
-    }
-}
-
-impl Deref for OpenConnection {
-    type Target = WorkerState;
-
-    fn deref(&self) -> &WorkerState {
-        &self.0
     }
 }
 
@@ -108,7 +94,7 @@ impl WorkerState {
         capabilities: Arc<Capabilities>,
         budgets: Budgets,
     ) -> Self {
-        let limits: &Limits = &snapshot.config.limits;
+        let limits: &Limits = &snapshot.served.config.limits;
         let responder = Responder {
             files: Files::new(limits, Arc::clone(&metrics), budgets.encoders),
             guards: Guards::default(),
@@ -176,9 +162,9 @@ impl WorkerState {
     pub(crate) fn adopt(&self, snapshot: Arc<Snapshot>) {
         self.snapshot.replace(Arc::clone(&snapshot));
         self.responder.files.forget();
-        self.responder.pool.adopt(Arc::clone(&snapshot.upstreams));
-        self.responder.spool.set_bytes_max(snapshot.config.limits.request_spool_bytes);
-        snapshot.backends.call_waiters();
+        self.responder.pool.adopt(Arc::clone(&snapshot.served.upstreams));
+        self.responder.spool.set_bytes_max(snapshot.served.config.limits.request_spool_bytes);
+        snapshot.served.backends.call_waiters();
     }
 
     /// Waits until there is room for another connection, behind those that were accepted before.
@@ -191,7 +177,7 @@ impl WorkerState {
     /// Waits until there is room, by the configuration in force, for a connection that was accepted.
     pub(crate) async fn room_for_waiting(&self) {
         let is_full = |limits: &Limits| self.connections.get() >= limits.connections_per_worker;
-        while is_full(&self.snapshot.borrow().config.limits) {
+        while is_full(&self.snapshot.borrow().served.config.limits) {
             self.room.notified().await;
         }
     }

@@ -94,7 +94,7 @@ impl Connection {
             return Err(Box::pin(refused).await);
         };
         let start = RequestStart::now(state.answered, self.client(Some(&head), state.answered));
-        let (deadline, limits) = (Rc::clone(&self.deadline), &self.snapshot.config.limits);
+        let (deadline, limits) = (Rc::clone(&self.deadline), &self.snapshot.served.config.limits);
         let source = ConnectionSource {
             stream: &mut *stream,
             deadline: &deadline,
@@ -144,7 +144,7 @@ impl Connection {
         if Arc::ptr_eq(&next, &self.snapshot) {
             return Some(Answering { snapshot: next, listener: Some(self.listener) });
         }
-        let (old, new) = (&*self.snapshot.config, &*next.config);
+        let (old, new) = (&*self.snapshot.served.config, &*next.served.config);
         let now = self.listener()?;
         let same = new.listeners.iter().position(|listener| listener == now);
         // What it reaches is for its listener to say, also where that has other settings now.
@@ -156,9 +156,9 @@ impl Connection {
         let is_taken = match (session, listener) {
             (None, listener) => listener.is_some() && now.http().is_some(),
             (Some(session), Some(listener)) => {
-                next.acceptors(listener).is_some_and(|it| it.takes(session))
+                next.served.acceptors(listener).is_some_and(|it| it.takes(session))
             }
-            (Some(session), None) => names_none && next.tls.takes(session),
+            (Some(session), None) => names_none && next.served.tls.takes(session),
         };
         if !is_taken {
             return None;
@@ -193,7 +193,8 @@ impl Connection {
         number: u64,
     ) -> End {
         let start = RequestStart::now(number, self.client(head, number));
-        let (files, router) = (&self.worker.responder.files, self.snapshot.router(self.listener));
+        let (files, router) =
+            (&self.worker.responder.files, self.snapshot.served.router(self.listener));
         let (presented, id) = (stream.session().into(), &start.client.request_id);
         let mut response = respond::refuse(files, router, head, presented, status, id).await;
         match self.deliver(stream, None, head, &mut response, true, &start).await {
@@ -205,7 +206,7 @@ impl Connection {
     /// Waits for more of the next request: long for its first byte, shortly for its end. Before
     /// the first request a connection is not idle: a server that stops gives it a moment to come.
     async fn receive(&self, stream: &mut Stream, state: &mut Http1State) -> Result<(), End> {
-        let limits = &self.snapshot.config.limits;
+        let limits = &self.snapshot.served.config.limits;
         let has_begun_one = has_begun(stream.received().bytes());
         let filled = if !has_begun_one && state.answered > 0 {
             self.deadline
@@ -263,7 +264,7 @@ impl Connection {
         if stream.must_close() || !self.follow_reload(stream.session()) {
             return true;
         }
-        let limits = &self.snapshot.config.limits;
+        let limits = &self.snapshot.served.config.limits;
         !request.head.persists()
             // A body of unknown length ends where the connection does.
             || (request.head.version() == HttpVersion::Http10 && body.length().is_none())
@@ -284,7 +285,7 @@ impl Connection {
     }
 
     pub(super) fn head_limits(&self) -> HeadLimits {
-        let limits = &self.snapshot.config.limits;
+        let limits = &self.snapshot.served.config.limits;
         HeadLimits {
             head_bytes_max: limits.head_bytes,
             headers_max: limits.headers,
@@ -328,7 +329,7 @@ impl Connection {
         let mut head = self.worker.heads.take();
         write_head(&mut head, response, &edge);
         let (worker, deadline) = (&*self.worker, &*self.deadline);
-        let write_timeout = self.snapshot.config.limits.write_timeout;
+        let write_timeout = self.snapshot.served.config.limits.write_timeout;
         let is_chunked = edge.is_chunked(&response.body);
         let ends_with_connection = !is_chunked && response.body.length().is_none();
         let preference = self.preference(response);

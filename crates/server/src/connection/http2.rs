@@ -216,7 +216,7 @@ impl Driver {
     /// How long a phase may take, and what a server that stops does in it.
     fn limit(&self) -> (Duration, Stage) {
         let connection = self.shared.connection.borrow();
-        let limits = &connection.snapshot.config.limits;
+        let limits = &connection.snapshot.served.config.limits;
         match self.phase {
             Phase::First => (limits.request_timeout, Stage::Due),
             // They have a deadline of their own.
@@ -390,7 +390,7 @@ impl Driver {
         }
         let Some(fields) = &self.fields else { return };
         if is_new || shared.io.was_unheard() {
-            let timeout = shared.connection.borrow().snapshot.config.limits.request_timeout;
+            let timeout = shared.connection.borrow().snapshot.served.config.limits.request_timeout;
             fields.deadline.extend(timeout);
         }
         let interrupt = fields.deadline.poll_interrupt(context);
@@ -412,7 +412,7 @@ impl Driver {
         let mut connection = self.shared.connection.borrow_mut();
         let is_due = connection.worker.deadlines.is_draining()
             || !connection.follow_reload(self.shared.session.as_ref())
-            || self.begun >= connection.snapshot.config.limits.requests_per_connection
+            || self.begun >= connection.snapshot.served.config.limits.requests_per_connection
             || self.shared.io.must_close();
         if is_due {
             self.left_ticks = Some(ticks);

@@ -25,7 +25,7 @@ impl Connection {
             End::Announced | End::Quiet => {
                 stream.queue_close_notify();
                 // The last response may still be under way.
-                limit = self.snapshot.config.limits.write_timeout;
+                limit = self.snapshot.served.config.limits.write_timeout;
             }
             End::Violation => {}
             End::CutShort | End::Broken | End::Upgraded(_) => {

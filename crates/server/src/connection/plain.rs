@@ -40,7 +40,7 @@ impl Connection {
         if let Body::Memory(body) = &response.body {
             bytes.extend_from_slice(body);
         }
-        let limit = self.snapshot.config.limits.write_timeout;
+        let limit = self.snapshot.served.config.limits.write_timeout;
         let said_bytes = self.say(&mut socket, &bytes, limit).await;
         let completed = said_bytes == bytes.len();
         let body_bytes = said_bytes.saturating_sub(head_bytes) as u64;
@@ -84,7 +84,7 @@ impl Connection {
     ) -> Option<(Option<Head>, bool, Response)> {
         let head_limits = self.head_limits();
         let mut progress = HeadProgress::default();
-        self.deadline.extend(self.snapshot.config.limits.request_timeout);
+        self.deadline.extend(self.snapshot.served.config.limits.request_timeout);
         let head = loop {
             match progress.parse(&received, &head_limits) {
                 Ok(ParseRequest::Partial) => {}
@@ -120,7 +120,7 @@ impl Connection {
     /// What an authority asks for, on a listener that only redirects.
     fn challenge(&self, head: &Head) -> Option<Response> {
         let is_redirect = matches!(self.listener()?.kind, ListenerKind::Redirect(_));
-        fixed::challenge(self.snapshot.challenges.as_ref().filter(|_| is_redirect)?, head)
+        fixed::challenge(self.snapshot.served.challenges.as_ref().filter(|_| is_redirect)?, head)
     }
 
     fn redirect_for(&self, head: &Head) -> Option<Redirect> {

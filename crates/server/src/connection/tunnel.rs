@@ -25,16 +25,17 @@ impl Connection {
     /// Carries the connection to a backend and back, to its end. `received` is what it said already, `peer` who
     /// connected to us.
     pub(super) async fn tunnel(self, socket: TcpStream, received: Vec<u8>, peer: ClientAddress) {
-        let Some(routes) = self.snapshot.tunnels.get(self.listener).cloned().flatten() else {
+        let Some(routes) = self.snapshot.served.tunnels.get(self.listener).cloned().flatten()
+        else {
             return;
         };
         let Some(peers) = self.peers(self.remote, peer) else { return };
         let found = Box::pin(self.client_side(socket, received, &routes)).await;
         let Some((client, settings)) = found else { return };
-        let Self { worker, deadline, snapshot, number, accepted, .. } = self;
+        let Self { worker, open, deadline, snapshot, number, accepted, .. } = self;
         // A tunnel may outlive many configurations.
         drop((snapshot, routes));
-        let worker = (worker.shared(), Some(worker));
+        let worker = (worker, Some(open));
         Tunnel::new(worker, deadline, settings, peers, number, accepted).carry(client).await;
     }
 

@@ -60,10 +60,10 @@ impl Connection {
         let Some(ends) = self.tunnel_ends(upgraded, peer) else { return };
         // A client may stop to read in a tunnel, and look after that it is there is the tunnel's. A socket that refuses has failed.
         let _ = socket::bound_delivery(stream.socket(), None);
-        let Self { worker, deadline, snapshot, number, .. } = self;
+        let Self { worker, open, deadline, snapshot, number, .. } = self;
         // A tunnel may outlive many configurations.
         drop(snapshot);
-        let worker = (worker.shared(), Some(worker));
+        let worker = (worker, Some(open));
         let client = match stream.into_plain() {
             Ok((socket, received)) => (Side::from(socket), received.bytes().to_vec()),
             Err(stream) => (Side::from(stream), Vec::new()),

@@ -143,7 +143,7 @@ fn syntax_errors_keep_the_old_configuration() {
     assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
     assert_eq!(diagnostics[0].offending, "\"soon\"");
     assert!(!fixture.seen.has_changed().unwrap());
-    assert!(Arc::ptr_eq(&before.config, &fixture.live.loaded().served.config));
+    assert!(Arc::ptr_eq(&before.served.config, &fixture.live.loaded().served.config));
     assert_eq!(fixture.metrics.reloads_refused.load(Relaxed), 1);
     assert_eq!(fixture.metrics.reloads_done.load(Relaxed), 0);
 }
@@ -469,7 +469,7 @@ fn an_address_may_come_back_before_workers_have_left_it() {
 fn nothing_of_an_old_configuration_stays_and_no_worker_is_the_last_to_have_it() {
     let mut fixture = Fixture::new();
     let before = Arc::clone(&*fixture.seen.borrow_and_update());
-    let (served, config) = (Arc::downgrade(&before.served), Arc::downgrade(&before.config));
+    let (served, config) = (Arc::downgrade(&before.served), Arc::downgrade(&before.served.config));
     fixture.reload().unwrap();
     fixture.live.drop_retired();
     // The last connection of before.

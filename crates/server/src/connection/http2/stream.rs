@@ -35,9 +35,9 @@ impl Shared {
             let connection = self.connection.borrow();
             let own = connection.own();
             let start = RequestStart::now(number, connection.client(None, number));
-            (connection.worker.shared(), own, connection.head_limits(), start)
+            (Rc::clone(&connection.worker), own, connection.head_limits(), start)
         };
-        let limits = &own.snapshot.config.limits;
+        let limits = &own.snapshot.served.config.limits;
         let is_head = request.text.is_head;
         let (head, framing) = match request_head(request, &head_limits) {
             Ok(read) => read,
@@ -129,7 +129,7 @@ impl Shared {
     ) {
         let (worker, preference) = {
             let connection = self.connection.borrow();
-            (connection.worker.shared(), connection.preference(&response))
+            (Rc::clone(&connection.worker), connection.preference(&response))
         };
         let edge = Edge::of_http2(worker.date_line(), is_head, self.session.is_some());
         let mut head = worker.heads.take();
@@ -169,7 +169,7 @@ impl Shared {
         priority: Priority,
         response: &mut Response,
     ) -> bool {
-        let write_timeout = self.connection.borrow().snapshot.config.limits.write_timeout;
+        let write_timeout = self.connection.borrow().snapshot.served.config.limits.write_timeout;
         let (deadline, rate) = (self.take_deadline(), response.rate.as_deref().copied());
         let sending = Sending::new(worker, &deadline, write_timeout, rate, upload);
         let mut outgoing = Outgoing::new(sending, stream, priority);

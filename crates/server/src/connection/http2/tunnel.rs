@@ -21,7 +21,7 @@ impl Shared {
         upgraded: Upgraded,
         start: RequestStart,
     ) {
-        let worker = self.connection.borrow().worker.shared();
+        let worker = Rc::clone(&self.connection.borrow().worker);
         let edge = Edge::of_http2(worker.date_line(), false, self.session.is_some());
         let edge = Edge { begins_tunnel: true, ..edge };
         let mut bytes = worker.heads.take();
