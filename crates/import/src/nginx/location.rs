@@ -94,6 +94,15 @@ pub(super) fn asked_for_missing<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     Some(Shut { directive, why: NAMED })
 }
 
+/// The location without a path that decides what is answered for what is not there, by conditions of its own.
+pub(super) fn decides_for_missing<'t>(scope: &Scope<'t>) -> Option<&'t Directive> {
+    let is_plain = |it: &&Directive| it.words.get(..2).is_some_and(|it| it == ["404", "="]);
+    let page = scope.all("error_page").into_iter().find(is_plain)?;
+    let named = scope.named(page.words.last()?)?;
+    let decides = |it: &Directive| ["if", "rewrite"].contains(&&*it.name);
+    named.inner().iter().any(decides).then_some(named)
+}
+
 /// True if what is not there goes on to a location without a path that asks a server.
 fn leads_to_backend(scope: &Scope<'_>, directive: &Directive) -> bool {
     let Some(name) = directive.words.last().filter(|it| it.starts_with('@')) else { return false };

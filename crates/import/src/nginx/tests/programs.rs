@@ -41,6 +41,20 @@ fn programs_are_told_the_server_that_they_know() {
 }
 
 #[test]
+fn a_place_for_one_program_runs_that() {
+    for (path, ending) in
+        [("/xmlrpc.php", Some(".php")), ("/a.php/run.cgi", Some(".cgi")), ("/run", None)]
+    {
+        let all =
+            routes(&format!("location = {path} {{ {PARAMS} fastcgi_pass unix:/run/php.sock; }}"));
+        let route = all.iter().find(|it| it.exact.as_deref() == Some(path)).unwrap();
+        let endings = route.fastcgi.as_ref().map(|it| it.extensions.join(" "));
+        assert_eq!(endings.as_deref(), ending, "{path}");
+        assert_eq!(route.root.is_some(), ending.is_some(), "{path}");
+    }
+}
+
+#[test]
 fn a_location_for_php_becomes_a_route_with_programs() {
     for (regex, tries, split, fallback, path_info) in [
         (r"\.php$", "", "", None, false),

@@ -273,7 +273,9 @@ fn words(text: &str, known: &Known<'_>, is_rewrite: bool) -> Option<(String, boo
     let text = behind.unwrap_or(text);
     let mut to = String::new();
     let all = parts(text);
-    let last = all.len().checked_sub(1);
+    // A slash behind all that was asked for stands behind its path.
+    let adds_slash = !is_rewrite && matches!(all.last(), Some(Part::Text("/")));
+    let last = all.len().checked_sub(1 + usize::from(adds_slash));
     for (number, part) in all.into_iter().enumerate() {
         match part {
             Part::Text(text) if text.contains(['{', '}']) => return None,

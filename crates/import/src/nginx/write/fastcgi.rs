@@ -9,7 +9,7 @@ use super::Writer;
 use super::pass::ignored;
 use super::place::Spot;
 use super::root::{Root, root_of};
-use super::route::{Answer, Route, Setting, spoken};
+use super::route::{Answer, Place, Route, Setting, spoken};
 use super::settings::{table, values};
 use super::target::Kind;
 use crate::nginx::location::Shut;
@@ -223,7 +223,11 @@ fn script_of<'t>(
     if is_asked {
         let root =
             root.filter(|it| it.path.is_none()).ok_or(Shut { directive: param, why: NO_ROOT })?;
-        let ending = spot.key.regex.as_deref().and_then(ending_of);
+        let ending = match (&spot.key.regex, &spot.key.place) {
+            (Some(regex), _) => ending_of(regex),
+            (None, Place::Exact(path)) => ending_of_name(path),
+            (None, _) => None,
+        };
         let ending = ending.ok_or(Shut { directive: pass, why: ALL_FILES })?;
         return Ok(Script::Asked(root, ending));
     }
@@ -246,6 +250,13 @@ fn ending_of(regex: &str) -> Option<String> {
     }
     let bare = ENDS.iter().find_map(|end| regex.strip_suffix(end))?;
     let (_, letters) = bare.trim_end_matches(')').rsplit_once("\\.")?;
+    let is_plain = !letters.is_empty() && letters.bytes().all(|it| it.is_ascii_alphanumeric());
+    is_plain.then(|| format!(".{letters}"))
+}
+
+/// What the name of one program ends with.
+fn ending_of_name(path: &str) -> Option<String> {
+    let (_, letters) = path.rsplit('/').next()?.rsplit_once('.')?;
     let is_plain = !letters.is_empty() && letters.bytes().all(|it| it.is_ascii_alphanumeric());
     is_plain.then(|| format!(".{letters}"))
 }

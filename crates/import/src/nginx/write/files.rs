@@ -162,8 +162,8 @@ impl Writer<'_> {
         asked: Option<&Folder<'_>>,
     ) -> Result<Vec<Route>, Shut<'t>> {
         let mut routes = Vec::new();
-        let conditions = |folder: &Folder<'_>, paths: &[String]| match self.is_missing(folder.path)
-        {
+        let is_missing = asked.is_some_and(|it| self.is_missing(it.path));
+        let conditions = |folder: &Folder<'_>, paths: &[String]| match is_missing {
             true => Vec::new(),
             false => folder.none_of(paths),
         };
@@ -174,14 +174,24 @@ impl Writer<'_> {
                 return Err(shut);
             };
             let conditions = match tries {
-                None => {
-                    let any = folder.condition("any", "{path}", false);
-                    vec!["{ method = [\"GET\", \"HEAD\", \"POST\"] }".to_owned(), any]
-                }
+                None => all_of_missing(folder),
                 Some(tries) if tries.ends() => conditions(folder, &tries.paths),
                 Some(_) => return Err(shut),
             };
             return self.missing(scope, route, here, Led::Named(named), conditions);
+        }
+        if let (Some(named), Some(folder)) = (location::decides_for_missing(scope), asked)
+            && tries.as_ref().is_none_or(Tries::ends)
+            && !is_missing
+        {
+            let conditions = match tries {
+                None => all_of_missing(folder),
+                Some(tries) => conditions(folder, &tries.paths),
+            };
+            match self.missing(scope, route, here, Led::Named(named), conditions) {
+                Ok(led) => routes = led,
+                Err(_) => self.tell_of_decision(named),
+            }
         }
         if let Some(tries) = tries
             && let Some(led) = tries.led
@@ -375,6 +385,11 @@ impl Writer<'_> {
         Ok(Some(tries))
     }
 
+    fn tell_of_decision(&mut self, named: &Directive) {
+        let message = format!("`{}` is not carried over", spoken(named));
+        self.output.lose(&named.origin, message, "what is not there gets 404");
+    }
+
     fn tell_of_last(&mut self, directive: &Directive) {
         let message = format!("the last of `{}` is not carried over", spoken(directive));
         self.output.lose(&directive.origin, message, "what is not there gets 404");
@@ -412,6 +427,12 @@ impl Writer<'_> {
         let is_one = is_plain && is_alike && say_alike(scope, &inner);
         is_one.then_some((inner, pass))
     }
+}
+
+/// The conditions for what is not there where nothing is tried.
+fn all_of_missing(folder: &Folder<'_>) -> Vec<String> {
+    let methods = "{ method = [\"GET\", \"HEAD\", \"POST\"] }".to_owned();
+    vec![methods, folder.condition("any", "{path}", false)]
 }
 
 fn not_found(route: Route) -> Route {

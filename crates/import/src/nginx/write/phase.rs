@@ -61,6 +61,20 @@ impl<'t> Way<'t> {
         Route { when, rules, ..Route::new(key, answer, &directive.origin) }
     }
 
+    /// The routes for what is rewritten before all else is redirected: each has a rewrite, and asks for its paths. One route would
+    /// redirect first.
+    fn rewritten_before(&self, key: &Key, directive: &Directive) -> Vec<Route> {
+        let rewrites = self.rules.iter().filter(|it| it.status.is_none());
+        let route = |rewrite: &Rule| {
+            let regex = rewrite.regex.as_ref()?;
+            let mut route = self.route(key, Answer::Rules, directive);
+            route.when.push(format!("{{ of = \"{{path}}\", regex = {} }}", quoted(regex)));
+            route.rules.retain(|it| it.status.is_some() || it == rewrite);
+            Some(route)
+        };
+        rewrites.filter_map(route).collect()
+    }
+
     /// The same with a rule behind those of the way.
     pub(super) fn ruled(&self, key: &Key, rule: Rule, directive: &Directive) -> Route {
         let mut route = self.route(key, Answer::Rules, directive);
@@ -204,7 +218,11 @@ impl Writer<'_> {
             self.said.clone_from(&way.said);
             let end = returned(directive, &way.scope, &key.place, &way.known(scheme));
             let mut route = match end.map_err(|why| Shut { directive, why })? {
-                Returned::Redirect(rule) => way.ruled(key, rule, directive),
+                Returned::Redirect(rule) => {
+                    found.routes.extend(way.rewritten_before(key, directive));
+                    way.rules.retain(|it| it.status.is_some());
+                    way.ruled(key, rule, directive)
+                }
                 Returned::Answer(answer) => {
                     let is_refused = directive.word(0).starts_with(['4', '5']);
                     let mut guards =
