@@ -3,6 +3,10 @@
 //! It is read by the parser of HTTP/1.1 and has its limits. What only a server says to its next hop is none of a program's matters:
 //! such fields are left out.
 
+use std::iter;
+
+use memchr::{memchr, memchr_iter};
+
 use crate::error::RequestError;
 use crate::field;
 use crate::h1::parse::HeadProgress;
@@ -89,23 +93,28 @@ pub fn parse_head(buffer: &[u8]) -> Result<Option<CgiHead>, ResponseError> {
 
 /// Its length with the empty line, once that is here.
 fn end_of_head(bytes: &[u8]) -> Option<usize> {
-    let mut end = 0;
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        end += line.len();
-        if matches!(line, b"\n" | b"\r\n") {
-            return Some(end);
-        }
-    }
-    None
+    let mut begin = 0;
+    memchr_iter(b'\n', bytes).find_map(|end| {
+        let line = bytes.get(begin..end)?;
+        begin = end + 1;
+        matches!(line, b"" | b"\r").then_some(begin)
+    })
 }
 
 /// Lines without their ends.
 fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    bytes.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+    let mut rest = Some(bytes);
+    iter::from_fn(move || {
+        let here = rest?;
+        let end = memchr(b'\n', here);
+        let line = here.get(..end.unwrap_or(here.len()))?;
+        rest = end.and_then(|end| here.get(end + 1..));
+        Some(line.strip_suffix(b"\r").unwrap_or(line))
+    })
 }
 
 fn name_of(line: &[u8]) -> &[u8] {
-    line.split(|byte| *byte == b':').next().unwrap_or_default()
+    memchr(b':', line).and_then(|colon| line.get(..colon)).unwrap_or(line)
 }
 
 /// `Status: 404 Not Found`. A program has one answer, and none before it.
