@@ -250,6 +250,7 @@ fn path(row: &Row, number: u64, round: usize) -> String {
         Kind::Places => format!("/r{}", number - 1),
         Kind::Programs | Kind::KeptPrograms => "/program.php".to_owned(),
         Kind::Texts => "/t".to_owned(),
+        Kind::Proxied => "/p".to_owned(),
         _ => "/f0".to_owned(),
     }
 }

@@ -10,7 +10,7 @@ pub fn kettle(kind: Kind, port: u16) -> String {
         Kind::KeptPrograms => {
             ("backend = \"plain\"\nfastcgi = {}\n", "protocol = \"fastcgi\"\nkeep_alive = 16\n")
         }
-        Kind::Proxied => ("backend = \"plain\"\n", ""),
+        Kind::Proxied => ("\n[[site.route]]\nprefix = \"/p\"\nbackend = \"plain\"\n", ""),
         Kind::Checks => ("forward_auth = { backend = \"plain\", path = \"/check\" }\n", ""),
         Kind::Texts => {
             ("\n[[site.route]]\nprefix = \"/t\"\nbackend = \"plain\"\ncompress = [\"gzip\"]\n", "")
@@ -29,7 +29,7 @@ pub fn nginx(kind: Kind, port: u16) -> (String, String) {
         Kind::Programs => format!("{NGINX_PROGRAMS}}}\n"),
         Kind::KeptPrograms => format!("{NGINX_PROGRAMS}fastcgi_keep_conn on;\n}}\n"),
         Kind::Proxied => {
-            format!("location / {{ proxy_pass http://plain;\n{NGINX_FORWARDS}{NGINX_KEEPS}")
+            format!("location /p {{ proxy_pass http://plain;\n{NGINX_FORWARDS}{NGINX_KEEPS}")
         }
         Kind::Checks => format!(
             "{NGINX_CHECKED}location = /check {{ internal; proxy_pass http://plain/check;\n{NGINX_ASKS}"
@@ -44,11 +44,11 @@ pub fn nginx(kind: Kind, port: u16) -> (String, String) {
     (format!("upstream plain {{ server 127.0.0.1:{port}; {keep}}}\n"), within)
 }
 
-/// The configuration of PHP-FPM: sixteen processes, one for each connection of the load.
+/// The configuration of PHP-FPM: a process for each connection that both servers keep, of sixteen in the load.
 pub fn php_config(port: u16) -> String {
     format!(
         "[global]\nerror_log = /dev/stderr\ndaemonize = no\n[www]\nuser = root\ngroup = root\nlisten = 127.0.0.1:{port}\n\
-         listen.backlog = 4096\npm = static\npm.max_children = 16\nphp_admin_flag[opcache.enable] = on\n"
+         listen.backlog = 4096\npm = static\npm.max_children = 40\nphp_admin_flag[opcache.enable] = on\n"
     )
 }
 
