@@ -2,6 +2,7 @@
 
 mod beside_nginx;
 mod one_path;
+mod originals;
 mod proxies;
 
 use std::fs;
