@@ -23,7 +23,7 @@ use crate::job::Accounts;
 use crate::order::Start;
 use crate::plan::{self, AuthorityWish, OpenOrder, SiteWish, Standing, Step};
 use crate::programs::Warden;
-use crate::protocol::{Level, Order, Report};
+use crate::protocol::{Kind, Level, Order, Report};
 use crate::server::Server;
 use crate::state::StateFolder;
 use crate::wishes::{Authority, Site, Wishes};
@@ -180,7 +180,8 @@ impl Issuer {
             };
             match order {
                 Ok(Order::ReadAgain) => {
-                    self.ends.get_or_insert(TokioInstant::now() + FINISH_TIME_MAX);
+                    let end = TokioInstant::now() + finish_time(self.propagations());
+                    self.ends.get_or_insert(end);
                 }
                 Ok(order) => self.obey(order),
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
@@ -195,6 +196,13 @@ impl Issuer {
 
     fn is_idle(&self) -> bool {
         self.jobs.is_empty() && self.shared.warden.is_idle()
+    }
+
+    /// How long records of orders under way take to reach all servers of their zones.
+    fn propagations(&self) -> impl Iterator<Item = Duration> {
+        let busy = self.shared.sites.iter().zip(&self.sites).filter(|(_, state)| state.is_busy);
+        let by_record = busy.filter(|(site, _)| site.challenges.contains(&Kind::Dns));
+        by_record.map(|(site, _)| site.propagation)
     }
 
     /// Takes the lock of the state folder, if it is time for that and no other issuer has it, and reads what is there.
@@ -370,11 +378,18 @@ fn room_of(site: &Site, work: &Work) -> Room {
     Room { authority, is_ask: matches!(work, Work::AskWindow { .. }) }
 }
 
+/// How long orders under way are waited for, where another configuration is to be read.
+fn finish_time(propagations: impl Iterator<Item = Duration>) -> Duration {
+    FINISH_TIME_MAX + propagations.max().unwrap_or_default().min(RECORDS_TIME_MAX)
+}
+
 /// How often all is looked at, whatever the clock says meanwhile.
 const LOOK_PERIOD: Duration = Duration::from_mins(1);
 
 /// What is broken off while its names are validated would have failed.
 const FINISH_TIME_MAX: Duration = Duration::from_secs(30);
+/// Records that take longer are written anew.
+const RECORDS_TIME_MAX: Duration = Duration::from_mins(5);
 
 /// The issuer of a server that was killed may take a moment to go: so often the lock is tried again soon,
 const LOCKS_TRIED_SOON: u32 = 10;

@@ -149,8 +149,11 @@ fn lineage(wanted: &WantedCertificate<'_>, server: &ServerSettings) -> Option<Pa
     Some(std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()))
 }
 
-/// Whoever may write a program could else do all that the warden may.
-fn may_be_run(path: &Path) -> Result<(), String> {
+/// Looks whether a program may be run: whoever may write it could else do all that the warden may.
+///
+/// # Errors
+/// Why it is not.
+pub fn may_be_run(path: &Path) -> Result<(), String> {
     let shown = path.display();
     let found = path.metadata().map_err(|error| format!("{shown} is not run: {error}"))?;
     if process::is_root() && !keeper::is_written_by_root(path) {

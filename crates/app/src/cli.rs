@@ -1,5 +1,6 @@
 //! The command line: what it accepts, and the help that teaches it.
 
+mod serve;
 mod tunnel;
 
 use std::ffi::OsString;
@@ -8,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use kettle_command_line::parse_size;
-use kettle_config::{TxPathChoice, option_advice};
+use kettle_config::option_advice;
 use kettle_doctor::Target;
 
 use crate::version::VERSION;
 
+pub(crate) use serve::{DomainArguments, ServeArguments};
 pub(crate) use tunnel::{OriginateArguments, TerminateArguments, TunnelArguments};
 
 /// An HTTPS server whose TLS records are encrypted where it costs least: here or in the kernel.
@@ -111,54 +112,6 @@ pub(crate) struct ManualArguments {
     /// The date the pages bear, such as 2026-11-22
     #[arg(long, default_value = "", value_name = "DATE")]
     pub(crate) date: String,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = SERVE_EXAMPLES)]
-pub(crate) struct ServeArguments {
-    /// The folder to serve
-    #[arg(default_value = ".", value_name = "DIR")]
-    pub(crate) directory: PathBuf,
-    /// Address and port; a port alone stays on this machine, `:PORT` is every address
-    #[arg(long, default_value = "8443", value_name = "ADDRESS", value_parser = parse_listen)]
-    listen: SocketAddr,
-    /// The port alone, as in `--listen PORT`
-    #[arg(long, short, value_name = "PORT", conflicts_with = "listen")]
-    port: Option<u16>,
-    /// The address alone: 0.0.0.0 is every address
-    #[arg(long, value_name = "IP", conflicts_with = "listen", value_parser = parse_host)]
-    bind: Option<IpAddr>,
-    /// Certificate chain (PEM), in place of a generated certificate
-    #[arg(long, value_name = "FILE", requires = "key")]
-    pub(crate) cert: Option<PathBuf>,
-    /// Private key of the certificate (PEM)
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    pub(crate) key: Option<PathBuf>,
-    /// Where records are encrypted: auto, user, kernel-write or kernel-sendfile
-    #[arg(long, default_value = "auto", value_name = "PATH")]
-    pub(crate) path: TxPathChoice,
-    /// With `--path auto`: the size of file from which the kernel takes over
-    #[arg(long, default_value = "64KiB", value_name = "SIZE", value_parser = parse_size)]
-    pub(crate) crossover: u64,
-    /// Worker threads [default: one for each CPU]
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) workers: Option<u16>,
-    /// List folders that have no index.html for other machines, too; on this machine's own addresses they are listed
-    #[arg(long)]
-    pub(crate) browse: bool,
-    /// Write no line for each response to the terminal
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-}
-
-impl ServeArguments {
-    /// The address to listen on, however it was said.
-    pub(crate) fn address(&self) -> SocketAddr {
-        let mut address = self.listen;
-        address.set_ip(self.bind.unwrap_or(address.ip()));
-        address.set_port(self.port.unwrap_or(address.port()));
-        address
-    }
 }
 
 #[derive(Debug, Args)]
@@ -440,6 +393,8 @@ const EXAMPLES: &str = "\
 Examples:
   kettle serve                        this folder at https://localhost:8443
   kettle serve ~/site --listen :8443  for other machines too
+  kettle serve ~/site --domain example.org --email you@example.org --accept-terms
+                                      for everybody, with a certificate of Let's Encrypt
   kettle terminate --to 8080          https://localhost:8443 before port 8080 of this machine
   kettle doctor                       can this machine encrypt in the kernel?
   kettle doctor https://example.com   what does that server resume, take and cost?
@@ -449,16 +404,6 @@ Examples:
   kettle bench list                   comparisons with other servers on this machine
 
 KETTLE_LOG=debug shows what happens to each connection.";
-
-const SERVE_EXAMPLES: &str = "\
-Examples:
-  kettle serve                        this folder at https://localhost:8443
-  kettle serve site --listen :8443 --browse  for other machines, with lists of folders
-  kettle serve --cert c.pem --key k.pem --listen :443
-  kettle serve --path user            never the kernel, for comparison
-
-On a terminal each response is a line; --quiet ends that. Ctrl-C stops it, and requests in flight
-are finished first.";
 
 const RUN_EXIT: &str = "\
 The exit code is 78 if the configuration file cannot be read or has a mistake in it, and 1 if what it names keeps \

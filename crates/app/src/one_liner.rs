@@ -12,9 +12,9 @@ use crate::logging;
 use crate::output::print_line;
 use crate::run;
 
-/// Runs a configuration until told to stop; `greet` says where it can be reached.
-pub(crate) fn run(config: Config, greet: impl FnOnce(&Supervisor)) -> ExitCode {
-    logging::start("warn");
+/// Runs a configuration until told to stop, with messages from this level on; `greet` says where it can be reached.
+pub(crate) fn run(config: Config, level: &str, greet: impl FnOnce(&Supervisor)) -> ExitCode {
+    logging::start(level);
     match run::start(config, None) {
         Ok(supervisor) => run::run_to_end(supervisor, greet),
         Err(code) => code,

@@ -1,11 +1,13 @@
 //! `kettle serve`: a folder over HTTPS without a configuration file.
 
+mod domains;
+
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use kettle_config::{
-    Certificate, Config, HttpsListener, ListenAddress, ListenerKind, Located, PlainHttp,
+    Certificate, Config, Diagnostic, HttpsListener, ListenAddress, ListenerKind, Located, PlainHttp,
 };
 use kettle_supervisor::{Supervisor, prepare};
 
@@ -13,7 +15,7 @@ use crate::cli::ServeArguments;
 use crate::one_liner::{
     log_to_terminal, print_certificates, run, site_names, url, urls_for_others,
 };
-use crate::output::{fail, print_line};
+use crate::output::{fail, fail_with, print_line};
 
 /// Serves until told to stop.
 pub(crate) fn serve(arguments: &ServeArguments) -> ExitCode {
@@ -27,12 +29,30 @@ pub(crate) fn serve(arguments: &ServeArguments) -> ExitCode {
             ));
         }
     };
-    run(config(arguments, &directory), |supervisor| greet(supervisor, arguments, &directory))
+    let has_domain = !arguments.domains.domain.is_empty();
+    if let Some(refusal) = domains::refusal(&arguments.domains).filter(|_| has_domain) {
+        return fail(refusal);
+    }
+    match config(arguments, &directory) {
+        // What becomes of the certificate is news.
+        Ok(config) => {
+            let level = if has_domain { "info" } else { "warn" };
+            run(config, level, |supervisor| greet(supervisor, arguments, &directory))
+        }
+        Err(diagnostics) => fail_with(&diagnostics),
+    }
 }
 
 /// The configuration that the command line stands for.
-fn config(arguments: &ServeArguments, directory: &Path) -> Config {
-    let mut config = Config::for_folder(directory, arguments.address());
+///
+/// # Errors
+/// What is wrong with the names that a certificate is fetched for.
+fn config(arguments: &ServeArguments, directory: &Path) -> Result<Config, Vec<Diagnostic>> {
+    let has_domain = !arguments.domains.domain.is_empty();
+    let mut config = match has_domain {
+        true => domains::config(&arguments.domains, arguments.listen, directory)?,
+        false => Config::for_folder(directory, arguments.address()),
+    };
     config.server.workers = arguments.workers.map(usize::from);
     // Who saves a file and loads the page again wants to see it.
     config.limits.revalidate = Duration::ZERO;
@@ -40,7 +60,7 @@ fn config(arguments: &ServeArguments, directory: &Path) -> Config {
         log_to_terminal(&mut config);
     }
     config.server.state_directory = prepare::default_state_directory();
-    for listener in &mut config.listeners {
+    for listener in config.listeners.iter_mut().filter(|listener| listener.https().is_some()) {
         listener.kind = ListenerKind::Https(HttpsListener {
             path: arguments.path,
             crossover: arguments.crossover,
@@ -50,7 +70,9 @@ fn config(arguments: &ServeArguments, directory: &Path) -> Config {
         });
     }
     for site in &mut config.sites {
-        site.names = site_names(arguments.address(), arguments.cert.is_none());
+        if !has_domain {
+            site.names = site_names(arguments.address(), arguments.cert.is_none());
+        }
         if let (Some(chain), Some(key)) = (&arguments.cert, &arguments.key) {
             site.self_signed = false;
             site.certificates = vec![Certificate {
@@ -63,7 +85,7 @@ fn config(arguments: &ServeArguments, directory: &Path) -> Config {
             route.listing = does_list(arguments);
         }
     }
-    config
+    Ok(config)
 }
 
 /// Lists folders where it was asked to, and where nobody else can see them.
@@ -72,7 +94,12 @@ fn does_list(arguments: &ServeArguments) -> bool {
 }
 
 fn greet(supervisor: &Supervisor, arguments: &ServeArguments, directory: &Path) {
-    for address in supervisor.addresses().iter().filter_map(ListenAddress::socket) {
+    for name in &arguments.domains.domain {
+        print_line(format_args!("https://{name}/  ({})", directory.display()));
+    }
+    let is_named = !arguments.domains.domain.is_empty();
+    let addresses = supervisor.addresses();
+    for address in addresses.iter().filter(|_| !is_named).filter_map(ListenAddress::socket) {
         print_line(format_args!("{}  ({})", url(address), directory.display()));
         for url in urls_for_others(address) {
             print_line(format_args!("{url}  (from other devices)"));

@@ -19,7 +19,7 @@ pub(crate) fn terminate(arguments: &TerminateArguments) -> ExitCode {
         return code;
     }
     let to: Vec<String> = arguments.to.iter().map(ServerAddress::to_string).collect();
-    run(terminating(arguments), |supervisor| {
+    run(terminating(arguments), "warn", |supervisor| {
         for address in supervisor.addresses() {
             print_line(format_args!("TLS on {address}, plain to {}", to.join(", ")));
         }
@@ -34,7 +34,7 @@ pub(crate) fn originate(arguments: &OriginateArguments) -> ExitCode {
     if let Some(code) = refuse(arguments.listen, to, &arguments.alpn) {
         return code;
     }
-    run(originating(arguments), |supervisor: &Supervisor| {
+    run(originating(arguments), "warn", |supervisor: &Supervisor| {
         for address in supervisor.addresses() {
             print_line(format_args!("plain on {address}, TLS to {}", arguments.to));
         }

@@ -19,6 +19,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rustix::process::{
     DumpableBehavior, Pid, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
@@ -236,10 +237,26 @@ pub fn cpus_allowed() -> Vec<usize> {
 pub fn raise_open_files_limit() -> io::Result<u64> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
+        // It is what others are given that this process starts.
+        let _ = FILES_AT_START.set(limit.current);
         setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
     }
     Ok(limit.maximum.unwrap_or(u64::MAX))
 }
+
+/// Gives this process the number of files that it was started with, for a program that it becomes: many that use `select` break with more
+/// than 1,024, and others close all of them one by one.
+///
+/// # Errors
+/// What setrlimit(2) says.
+pub fn restore_open_files_limit() -> io::Result<()> {
+    let Some(current) = FILES_AT_START.get() else { return Ok(()) };
+    let limit = getrlimit(Resource::Nofile);
+    Ok(setrlimit(Resource::Nofile, Rlimit { current: *current, maximum: limit.maximum })?)
+}
+
+/// How many files this process might open before that was raised.
+static FILES_AT_START: OnceLock<Option<u64>> = OnceLock::new();
 
 /// A limit of this process: what holds now, and how far it may be raised. `None` is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,6 +30,7 @@ mod acceptors;
 mod access;
 mod cache_folders;
 mod client_auth;
+mod fetched;
 mod identities;
 mod open_doors;
 mod policy;
@@ -385,6 +386,7 @@ impl Diagnostics {
     fn begin_with_files(config: &Config) -> Self {
         let mut diagnostics =
             Self { mistakes: check_files(config), warnings: advice(config), ..Self::default() };
+        diagnostics.warnings.extend(fetched::warnings(config));
         let unix = config.listeners.iter().filter(|listener| listener.address.unix().is_some());
         let rights = unix.filter_map(|listener| socket_rights(config, listener).err());
         diagnostics.mistakes.extend(rights.flatten());

@@ -74,3 +74,11 @@ fn a_status_of_no_sites_is_an_answer() {
         assert_eq!(answer(&end).await, expected);
     });
 }
+
+#[test]
+fn a_reload_waits_for_records_that_are_on_their_way_but_not_for_ever() {
+    let minutes = |all: &[u64]| finish_time(all.iter().copied().map(Duration::from_mins));
+    assert_eq!(minutes(&[]), Duration::from_secs(30));
+    assert_eq!(minutes(&[1, 2]), Duration::from_secs(150));
+    assert_eq!(minutes(&[60]), Duration::from_secs(330));
+}

@@ -1,3 +1,5 @@
+use kettle_config::TxPathChoice;
+
 use super::*;
 
 fn serve(arguments: &[&str]) -> Result<ServeArguments, clap::Error> {

@@ -263,6 +263,7 @@ fn become_program(program: &Program, output: &OwnedFd) -> io::Error {
         process::keep_only(&[output.as_fd()])?;
         rustix::stdio::dup2_stdout(output)?;
         rustix::stdio::dup2_stderr(output)?;
+        process::restore_open_files_limit()?;
         process::forget_signals()
     };
     if let Err(error) = prepare() {

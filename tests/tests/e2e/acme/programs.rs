@@ -118,6 +118,21 @@ fn a_program_that_others_may_write_is_not_run() {
     let kettle = Kettle::start(fetching(&setup, &script.hook()));
     kettle.messages().wait_for("may change it");
     assert_eq!(script.log(), [""; 0]);
+    // Before anything is started that is said, too.
+    let checked = Tool::kettle(["check"]).args([kettle.folder.config()]).output();
+    let said = format!("{}{}", checked.text(), checked.stderr);
+    assert!(said.contains("hook is not run") && said.contains("may change it"), "{said}");
+}
+
+#[test]
+fn a_program_may_open_as_many_files_as_kettle_at_its_start() {
+    let setup = PebbleSetup::default();
+    let Some(pebble) = setup.start_or_skip() else { return };
+    let script = Script::of_records(&pebble, "echo files $(ulimit -Sn)");
+    let own = fetching(&setup, &script.hook()).launched_by(&["prlimit", "--nofile=777:"]);
+    let kettle = Kettle::start(own);
+    wait_until_served(&kettle, &pebble);
+    assert!(kettle.messages().text().contains("says: files 777"), "{}", kettle.messages().text());
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use kettle_tests::environment::wait_until;
+use kettle_tests::environment::{skip, wait_until};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::pebble::PebbleSetup;
-use kettle_tests::setup::{Setup, unused_address};
+use kettle_tests::setup::{Folder, Setup, unused_address};
 use kettle_tests::tool::{Tool, scrape};
 
 use super::{current, fetching, wait_until_served};
@@ -86,4 +86,66 @@ fn ctl_shows_it_and_has_it_renewed() {
     ] {
         assert!(scraped.contains(line), "{line} in\n{scraped}");
     }
+}
+
+#[test]
+fn one_line_serves_a_folder_under_a_name() {
+    let own = PebbleSetup::default();
+    let Some(pebble) = own.start_or_skip() else { return };
+    let (_, folder) = Setup::default().file("www/hello", "hello").lay_out();
+    let serve = |words: &[&str]| {
+        Tool::kettle(["serve", "--domain", "localhost", "--email", "ops@example.org"])
+            .args(["--listen", &own.tls().to_string(), "--listen-http", &own.http().to_string()])
+            .args(["--acme-directory", &own.directory(), "--acme-roots"])
+            .args([folder.path("authority.pem")])
+            .args(words)
+            .args([folder.path("www")])
+            .environment("XDG_STATE_HOME", folder.path("home"))
+            .environment("HOME", folder.path("home"))
+    };
+    let refused = serve(&[]).output();
+    assert!(!refused.status.success());
+    assert!(refused.stderr.contains("add --accept-terms"), "{}", refused.stderr);
+    assert!(refused.stderr.contains(&own.directory()), "{}", refused.stderr);
+
+    let running = serve(&["--accept-terms"]).start();
+    running.stdout.wait_for("https://localhost/");
+    running.stderr.wait_for("certificate of localhost is there: authority, ");
+    let root = folder.path("root.pem");
+    std::fs::write(&root, pebble.root()).unwrap();
+    let (ip, port) = (own.tls().ip(), own.tls().port());
+    let get = || {
+        Tool::new("curl")
+            .args(["--silent", "--show-error", "--fail", "--cacert"])
+            .args([&root])
+            .args(["--resolve", &format!("localhost:{port}:{ip}")])
+            .args([format!("https://localhost:{port}/hello")])
+            .output()
+    };
+    wait_until("it is in force", || get().status.success());
+    assert_eq!(get().text(), "hello");
+    let plain = Tool::new("curl").args(["--silent", "--include", "--header", "Host: localhost"]);
+    let plain = plain.args([format!("http://{}/hello", own.http())]).succeed();
+    assert!(plain.contains("308") && plain.contains("https://localhost/hello"), "{plain}");
+}
+
+#[test]
+fn a_state_folder_that_does_not_stay_is_warned_of() {
+    let state = tempfile::tempdir_in("/dev/shm");
+    let Ok(state) = state else { return skip("there is no /dev/shm") };
+    let own = PebbleSetup::default();
+    let setting = format!("state_directory = \"{}\"", state.path().join("state").display());
+    let (_, folder) = fetching(&own, "").set("server", &setting).lay_out();
+    let check = |folder: &Folder| {
+        let checked = Tool::kettle(["check"]).args([folder.config()]).output();
+        format!("{}{}", checked.text(), checked.stderr)
+    };
+    let said = check(&folder);
+    assert!(said.contains("in memory (tmpfs)") && said.contains("orders anew"), "{said}");
+    assert!(!said.contains("in the folder of the configuration"), "{said}");
+    // Beside the configuration the server opens no other file.
+    let (_, folder) = fetching(&own, "").set("server", "state_directory = \"state\"").lay_out();
+    std::fs::create_dir(folder.path("state")).unwrap();
+    let said = check(&folder);
+    assert!(said.contains("lies in the folder of the configuration"), "{said}");
 }

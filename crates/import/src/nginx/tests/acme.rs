@@ -65,6 +65,10 @@ fn what_is_fetched_otherwise_is_told() {
             "server_name .a.org; acme_certificate own;",
             "no certificate is fetched for a.org, **.a.org",
         ),
+        (
+            "server_name *.a.org; acme_certificate own;",
+            "names = [\"*.a.org\", …], challenges = [\"dns-01\"] and a program as `hook`",
+        ),
         ("acme_certificate own a.org;", "no certificate is fetched for _"),
     ] {
         let imported = imported(&fetching(ISSUER, words));

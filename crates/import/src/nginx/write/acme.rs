@@ -83,9 +83,15 @@ impl Writer<'_> {
         let wanted = shown(scope).filter(|_| !scope.is_on("ssl_reject_handshake"))?;
         if let Some(name) = names.iter().find(|it| !is_full(it)) {
             let message = format!("no certificate is fetched for {}", names.join(", "));
-            let help = format!(
-                "no authority signs for `{name}` by these challenges: write a server of its own for the names in full"
-            );
+            let help = match name.strip_prefix("**.").or(name.strip_prefix("*.")) {
+                Some(below) => format!(
+                    "names with a star need a record in the DNS: write [site.acme] with names = [\"*.{below}\", …], challenges = [\"dns-01\"] \
+                     and a program as `hook` that writes it (docs/acme.md); or a server of its own for the names in full"
+                ),
+                None => format!(
+                    "no authority signs for `{name}`: write a server of its own for the names in full"
+                ),
+            };
             self.output.lose(&wanted.origin, message, &help);
             return None;
         }
