@@ -63,7 +63,7 @@ fn bash_completes_commands_and_options() {
                   COMP_WORDS=(kettle serve --li); COMP_CWORD=2; _kettle kettle --li serve; echo ${COMPREPLY[@]}";
     let completions = folder.path().join("completions/kettle");
     let said = Tool::new("bash").args(["-c", script]).args([completions]).succeed();
-    assert_eq!(said, "serve\n--listen\n");
+    assert_eq!(said, "serve\n--listen --listen-http\n");
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn fish_completes_commands_and_options() {
     assert_eq!(said.stderr, "");
     let text = said.text();
     let words: Vec<_> = text.lines().filter_map(|line| line.split('\t').next()).collect();
-    assert_eq!(words, ["serve", "--listen"]);
+    assert_eq!(words, ["serve", "--listen", "--listen-http"]);
 }
 
 /// What the shell's own functions for completions are given stands in their place here.
