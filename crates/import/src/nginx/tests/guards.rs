@@ -196,8 +196,8 @@ fn no_neighbour_becomes_looser() {
         // What is found by paths with slashes in a row.
         ("merge_slashes off;", "/open/* /"),
         ("merge_slashes on; location /a/ { deny all; }", "/open/* /a/*:403 /"),
-        ("merge_slashes off; location /a/ { deny all; }", "|{1}:403 /open/* /a/*:403 /"),
-        ("merge_slashes off; rewrite ^/a/(.*)$ /b/$1 last;", "|{1}:403 |(^/a/(.*)$)-> /open/* /"),
+        ("merge_slashes off; location /a/ { deny all; }", "/!"),
+        ("merge_slashes off; rewrite ^/a/(.*)$ /b/$1 last;", "/!"),
     ]);
 }
 

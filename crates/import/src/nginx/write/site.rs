@@ -1,9 +1,9 @@
 //! A server of `http` as a site: its names, its certificates, its pages for errors.
 
-use kettle_config::{ANY_NAME, Origin, is_site_name, quoted};
+use kettle_config::{ANY_NAME, Origin, is_site_name};
 
 use super::Writer;
-use super::route::{Answer, Key, Route, spoken};
+use super::route::{Answer, Route, spoken};
 use super::tls::laxer_client_auth;
 use crate::nginx::listen::{self, Listen};
 use crate::nginx::location::{self, Shut};
@@ -172,34 +172,14 @@ impl Writer<'_> {
         }
         self.tell(scope.own());
         let laxer = laxer_client_auth(scope).filter(|_| face.in_tls);
-        if let Some(shut) = laxer {
+        if let Some(shut) = laxer.or_else(|| slashes_kept(scope)) {
             self.leave_server_out(&shut);
             return None;
         }
         // Where the lines of a route go depends on its site's.
         self.site_log(scope);
-        let (mut before, routes) =
-            self.routes(scope).map_err(|shut| self.leave_server_out(&shut)).ok()?;
-        before.splice(..0, self.slashes_refused(scope));
-        Some((before, routes))
-    }
-
-    /// What refuses paths with slashes in a row, where nginx tells `//` from `/`: such a path is no other location's and no rewrite's,
-    /// and here it is.
-    fn slashes_refused(&mut self, scope: &Scope<'_>) -> Option<Route> {
-        let directive = scope.find("merge_slashes").filter(|it| it.word(0) == "off")?;
-        let locations = || scope.own().iter().filter(|it| it.name == "location");
-        let inside = locations().flat_map(|it| it.inner());
-        let is_rewritten = scope.own().iter().chain(inside).any(|it| it.name == "rewrite");
-        if !is_rewritten && locations().count() <= 1 {
-            return None;
-        }
-        let message = format!("paths with `//` answer 403 because of `{}`", spoken(directive));
-        self.output.lose(&directive.origin, message, SLASHES);
-        let refused = Answer::Text("{ status = 403 }".to_owned());
-        let when = format!("{{ of = \"{{uri}}\", regex = {} }}", quoted(IN_A_ROW));
-        let route = Route::new(&Key::whole(), refused, &directive.origin);
-        Some(Route { when: vec![when], ..route })
+        let routes = self.routes(scope);
+        routes.map_err(|shut| self.leave_server_out(&shut)).ok()
     }
 
     fn leave_server_out(&mut self, shut: &Shut<'_>) {
@@ -221,11 +201,17 @@ fn has_certificate(server: &ServerBlock<'_>) -> bool {
         && (is_own || !scope.is_on("ssl_reject_handshake"))
 }
 
-const SLASHES: &str =
-    "kettle finds routes by paths without slashes in a row: take it away if that is as good";
+/// Where nginx tells `//` from `/`, a path with it is no other location's and no rewrite's, and here it is.
+fn slashes_kept<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
+    let directive = scope.find("merge_slashes").filter(|it| it.word(0) == "off")?;
+    let locations = || scope.own().iter().filter(|it| it.name == "location");
+    let inside = locations().flat_map(|it| it.inner());
+    let is_rewritten = scope.own().iter().chain(inside).any(|it| it.name == "rewrite");
+    (is_rewritten || locations().count() > 1).then_some(Shut { directive, why: SLASHES })
+}
 
-/// Slashes in a row, as they are or encoded, in front of a query.
-const IN_A_ROW: &str = "^[^?]*(?:/|%2[Ff]){2}";
+const SLASHES: &str = "kettle finds routes by paths without slashes in a row, so that `//` would lead into locations that it does not lead into: \
+                       take it away if that is as good";
 
 /// A word of `server_name` as names of a site.
 fn names_of(word: &str, lower: &str) -> Option<Vec<String>> {
