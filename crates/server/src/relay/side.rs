@@ -226,14 +226,10 @@ pub(crate) fn poll_end_arrived(
     socket: &TcpStream,
     context: &mut Context<'_>,
 ) -> Poll<io::Result<()>> {
-    let _ = socket.try_io(Interest::WRITABLE, || Err::<(), _>(would_block()));
+    let _ = socket.try_io(Interest::WRITABLE, || Err::<(), _>(io::ErrorKind::WouldBlock.into()));
     socket.poll_write_ready(context)
 }
 
 /// What is thrown away at once, and how often before others have their turn.
 const DRAINED_BYTES: usize = 4_096;
 const DRAIN_READS_MAX: usize = 64;
-
-fn would_block() -> io::Error {
-    io::ErrorKind::WouldBlock.into()
-}

@@ -115,7 +115,7 @@ async fn by_files<'r>(
         true => None,
         false => files.ready(own, target.path, head),
     };
-    let slashed = with_slashes((route, own), target, head);
+    let slashed = if is_passed_on { with_slashes(route, target, head) } else { None };
     if let (Some(path), Some(guard)) = (&slashed, route.guard()) {
         guard.refuse_file(path)?;
     }
@@ -154,17 +154,15 @@ fn is_passed_on(route: &Route, files: &FileRoute, target: Target<'_>, head: &Hea
 
 /// The path by which a file is looked for before a backend is asked for one with encoded slashes: with slashes in their place, as nginx
 /// does. It is of the same route, which was asked before.
-fn with_slashes(
-    (route, files): (&Route, &FileRoute),
-    target: Target<'_>,
-    head: &Head,
-) -> Option<String> {
+fn with_slashes(route: &Route, target: Target<'_>, head: &Head) -> Option<String> {
     let is_of_file = matches!(head.method(), Method::Get | Method::Head);
+    if !is_of_file || !target.has_encoded_slash {
+        return None;
+    }
     let is_one_path = !target.has_lookalike_slash && !target.path.contains(';');
-    let is_asked = target.has_encoded_slash && is_passed_on(route, files, target, head);
     // What is signed is the path as it was sent.
     let is_signed = route.guard().is_some_and(Guard::is_signed);
-    if !is_of_file || !is_one_path || !is_asked || is_signed || target.path.ends_with("%2F") {
+    if !is_one_path || is_signed || target.path.ends_with("%2F") {
         return None;
     }
     as_read_otherwise(target.path).map(Cow::into_owned)
