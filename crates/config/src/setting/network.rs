@@ -169,6 +169,11 @@ impl Network {
             && first_of(address, self.prefix_bits) == self.first
     }
 
+    /// Its first address.
+    pub fn first(&self) -> IpAddr {
+        self.first
+    }
+
     /// How many bits its addresses begin with alike.
     pub fn prefix_bits(&self) -> u8 {
         self.prefix_bits

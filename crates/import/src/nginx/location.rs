@@ -94,10 +94,14 @@ pub(super) fn asked_for_missing<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     Some(Shut { directive, why: NAMED })
 }
 
+/// True if an `error_page` is for what is not there alone, and takes its answer with its status.
+pub(super) fn is_only_of_missing(page: &Directive) -> bool {
+    page.words.get(..2).is_some_and(|it| it == ["404", "="])
+}
+
 /// The location without a path that decides what is answered for what is not there, by conditions of its own.
 pub(super) fn decides_for_missing<'t>(scope: &Scope<'t>) -> Option<&'t Directive> {
-    let is_plain = |it: &&Directive| it.words.get(..2).is_some_and(|it| it == ["404", "="]);
-    let page = scope.all("error_page").into_iter().find(is_plain)?;
+    let page = scope.all("error_page").into_iter().find(|it| is_only_of_missing(it))?;
     let named = scope.named(page.words.last()?)?;
     let decides = |it: &Directive| ["if", "rewrite"].contains(&&*it.name);
     named.inner().iter().any(decides).then_some(named)

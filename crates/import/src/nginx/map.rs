@@ -2,9 +2,9 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
-use kettle_config::{Expression, Origin, quoted};
+use kettle_config::{Expression, Network, Origin, quoted};
 
 use super::regex::translated;
 use super::scope::{names_set, put};
@@ -259,18 +259,7 @@ fn network_of(text: &str) -> Option<(IpAddr, u8)> {
     };
     let address: IpAddr = address.parse().ok()?;
     let length = length.unwrap_or(bits_of(address));
-    let masked = match address {
-        IpAddr::V4(it) => {
-            let mask = u32::MAX.checked_shl(32_u32.checked_sub(length.into())?).unwrap_or_default();
-            Ipv4Addr::from(u32::from(it) & mask).into()
-        }
-        IpAddr::V6(it) => {
-            let mask =
-                u128::MAX.checked_shl(128_u32.checked_sub(length.into())?).unwrap_or_default();
-            Ipv6Addr::from(u128::from(it) & mask).into()
-        }
-    };
-    Some((masked, length))
+    Some((Network::around(address, length)?.first(), length))
 }
 
 fn bits_of(address: IpAddr) -> u8 {

@@ -167,27 +167,23 @@ impl Writer<'_> {
             true => Vec::new(),
             false => folder.none_of(paths),
         };
+        let of_all = |folder: &Folder<'_>, tries: &Option<Tries<'t>>| match tries {
+            None => Some(all_of_missing(folder)),
+            Some(tries) => tries.ends().then(|| conditions(folder, &tries.paths)),
+        };
         if let Some(shut) = location::asked_for_missing(scope) {
             let named = scope.named(shut.directive.words.last().map_or("", String::as_str));
-            let is_plain = shut.directive.words.get(..2).is_some_and(|it| it == ["404", "="]);
+            let is_plain = location::is_only_of_missing(shut.directive);
             let (Some(named), Some(folder)) = (named.filter(|_| is_plain), asked) else {
                 return Err(shut);
             };
-            let conditions = match tries {
-                None => all_of_missing(folder),
-                Some(tries) if tries.ends() => conditions(folder, &tries.paths),
-                Some(_) => return Err(shut),
-            };
+            let conditions = of_all(folder, tries).ok_or(shut)?;
             return self.missing(scope, route, here, Led::Named(named), conditions);
         }
         if let (Some(named), Some(folder)) = (location::decides_for_missing(scope), asked)
-            && tries.as_ref().is_none_or(Tries::ends)
             && !is_missing
+            && let Some(conditions) = of_all(folder, tries)
         {
-            let conditions = match tries {
-                None => all_of_missing(folder),
-                Some(tries) => conditions(folder, &tries.paths),
-            };
             match self.missing(scope, route, here, Led::Named(named), conditions) {
                 Ok(led) => routes = led,
                 Err(_) => self.tell_of_decision(named),

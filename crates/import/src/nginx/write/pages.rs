@@ -7,7 +7,7 @@ use super::answer::{Known, Returned, returned};
 use super::place::Spot;
 use super::route::{Answer, Key, Place, Route, Setting, spoken};
 use super::settings::table;
-use crate::nginx::location::kind_of;
+use crate::nginx::location::{is_only_of_missing, kind_of};
 use crate::nginx::regex::is_of_all;
 use crate::nginx::scope::{Scope, names_set};
 use crate::nginx::syntax::Directive;
@@ -25,7 +25,7 @@ impl Writer<'_> {
             let Some((codes, target)) = target else {
                 // A route for what is missing leads there.
                 let is_of_files = !scope.is_on("proxy_intercept_errors");
-                if is_of_files && page.words.get(..2).is_some_and(|it| it == ["404", "="]) {
+                if is_of_files && is_only_of_missing(page) {
                     continue;
                 }
                 let message = format!("`{}` is not carried over", spoken(page));
