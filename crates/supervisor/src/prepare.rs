@@ -28,10 +28,10 @@ use kettle_server::stores::Stores;
 
 mod acceptors;
 mod access;
-mod cache_folders;
 mod client_auth;
 mod fetched;
 mod identities;
+mod made_by_root;
 mod open_doors;
 mod policy;
 mod tunnels;
@@ -262,7 +262,7 @@ fn load(
         _ => None,
     };
     let mut diagnostics = Diagnostics::begin_with_files(config);
-    cache_folders::make_missing(config, load_for, account, &mut diagnostics);
+    made_by_root::make_missing(config, load_for, account, &mut diagnostics);
     if renewed.is_some() {
         diagnostics.leave_to_reloads(config);
     }

@@ -16,7 +16,7 @@ use kettle_kernel::socket::unix::Rights;
 use rustix::fs::{Access, OFlags, access};
 use rustix::io::Errno;
 
-use super::{Diagnostics, cache_folders};
+use super::{Diagnostics, made_by_root};
 
 /// Who serves, if the configuration says it.
 ///
@@ -105,7 +105,7 @@ pub(super) fn check(config: &Config, account: Option<&Account>, diagnostics: &mu
         needs.retain(|need| !is_the_keepers(need));
     }
     if account.is_some_and(|account| !account.is_current()) {
-        let is_made_by_root = cache_folders::are_made_by_root(config);
+        let is_made_by_root = made_by_root::are_made_by_root(config);
         needs.retain(|need| !is_made_by_root(&need.path));
     }
     for need in needs.iter().filter(|need| need.is_pipe_without_reader()) {

@@ -16,7 +16,7 @@ use kettle_tls::self_signed::{self, SelfSignedError};
 
 use super::Diagnostics;
 use super::access::account;
-use super::cache_folders::make as make_folder;
+use super::made_by_root::make as make_folder;
 use crate::ends::CertificateEnds;
 
 mod addresses;

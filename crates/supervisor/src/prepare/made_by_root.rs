@@ -1,5 +1,5 @@
-//! The folders of caches, and of bodies that are stored. A start makes those that are missing, before root is given up; a check makes nothing, and neither does a reload,
-//! whose process may be confined to what was there at the start.
+//! What a start as root makes for the user that serves, before it gives root up: folders of caches and of stored bodies, and
+//! logs. A check makes nothing, and neither does a reload, whose process may be confined to what was there at the start.
 
 use std::collections::HashSet;
 use std::fs::{DirBuilder, Metadata};
@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
-use kettle_config::{Config, Diagnostic, is_to_be_made};
+use kettle_config::{Config, Diagnostic, LogTarget, is_to_be_made};
 use kettle_kernel::keeper::is_chosen_by_root;
 use kettle_kernel::process::{self, Account};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
@@ -22,18 +22,22 @@ pub(super) fn make_missing(
     diagnostics: &mut Diagnostics,
 ) {
     let missing = config.caches.iter().map(|cache| &cache.directory);
-    let mut missing = missing.filter(|folder| is_to_be_made(&folder.value)).peekable();
+    let missing = missing.filter(|folder| is_to_be_made(&folder.value));
     let of_bodies = of_bodies(config).filter(|folder| is_to_be_made(folder));
     let account = match load_for {
         LoadFor::Check => return,
-        LoadFor::Start if missing.peek().is_none() && of_bodies.is_none() => return,
         // What is wrong with it is said elsewhere.
         LoadFor::Start => account(config).ok(),
         LoadFor::Reload(_) | LoadFor::Renewal(_) => None,
     };
-    if let (Some(folder), Some(account)) = (of_bodies, &account) {
-        // Without it kettle starts, and says then what it cannot do.
-        let _ = make(folder, account.as_ref());
+    if let Some(account) = &account {
+        // Without these kettle starts, or says why it does not.
+        let _ = of_bodies.map(|folder| make(folder, account.as_ref()));
+        if let Some(account) = account.as_ref().filter(|account| !account.is_current()) {
+            for log in logs(config).filter(|log| is_to_be_given(log)) {
+                let _ = give_log(log, account);
+            }
+        }
     }
     for folder in missing {
         let written = folder.value.display().to_string();
@@ -63,14 +67,51 @@ fn of_bodies(config: &Config) -> Option<&Path> {
     config.stores_bodies().then_some(config.server.state_directory.as_path())
 }
 
-/// Tells of which folders it is true that a start as root, which this process would be, makes them where the user that serves could
+/// The files of access logs.
+fn logs(config: &Config) -> impl Iterator<Item = &Path> {
+    config.access_logs().filter_map(|(_, target)| match target {
+        LogTarget::Path(path) => Some(path.as_path()),
+        _ => None,
+    })
+}
+
+/// Tells of which paths it is true that a start as root, which this process would be, makes them where the user that serves could
 /// not.
 pub(super) fn are_made_by_root(config: &Config) -> impl Fn(&Path) -> bool {
-    let caches = config.caches.iter().filter(|_| process::is_root());
-    let caches = caches.map(|it| it.directory.value.as_path());
-    let folders: HashSet<&Path> =
-        caches.chain(of_bodies(config).filter(|_| process::is_root())).collect();
-    move |folder| folders.contains(folder) && is_to_be_made(folder) && is_roots(parent(folder))
+    let is_root = process::is_root();
+    let caches = config.caches.iter().map(|it| it.directory.value.as_path());
+    let folders: HashSet<&Path> = caches.chain(of_bodies(config)).filter(|_| is_root).collect();
+    let logs: HashSet<&Path> = logs(config).filter(|_| is_root).collect();
+    // Stored bodies have a folder in the one that is made.
+    let bodies = config.server.stored_bodies();
+    move |path| {
+        let folder = if path == bodies { parent(path) } else { path };
+        folders.contains(folder) && is_to_be_made(folder) && is_roots(parent(folder))
+            || logs.contains(path) && is_to_be_given(path)
+    }
+}
+
+/// True if a log is missing or root's in a folder where nobody else can have put it, and which everybody may enter.
+fn is_to_be_given(log: &Path) -> bool {
+    let may_enter = |folder: &Path| folder.metadata().is_ok_and(|it| it.mode() & 0o001 != 0);
+    let is_roots_file = |found: Metadata| found.is_file() && found.uid() == 0 && found.nlink() == 1;
+    let Ok(folder) = parent(log).canonicalize() else { return false };
+    is_roots(&folder)
+        && folder.ancestors().all(may_enter)
+        && match log.symlink_metadata() {
+            Ok(found) => is_roots_file(found),
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        }
+}
+
+/// Makes a log for the user that serves, or gives it to that user. nginx opens its logs as root, so these are root's.
+fn give_log(log: &Path, account: &Account) -> io::Result<()> {
+    let name = log.file_name().ok_or(ErrorKind::InvalidInput)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(parent(log), flags, Mode::empty())?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(&folder, name, flags, Mode::RUSR | Mode::WUSR | Mode::RGRP)?;
+    Ok(rustix::fs::fchown(&file, Some(Uid::from_raw(account.uid())), None)?)
 }
 
 /// Makes a folder that this account has. Only where it may not do so itself, and nobody but root could have put something else on the
@@ -152,6 +193,37 @@ mod tests {
         assert!(!is_to_be_made(&above.path().join("link")));
         fs::write(above.path().join("file"), "").unwrap();
         assert!(make(&above.path().join("file"), None).is_err());
+    }
+
+    #[test]
+    fn a_log_of_roots_is_given_where_only_root_can_have_put_it() {
+        let Some(account) = Account::find("nobody", None).ok().filter(|_| process::is_root())
+        else {
+            return skip("not run as root, or there is no `nobody`");
+        };
+        let above = tempfile::Builder::new().prefix(".kettle").tempdir_in("/var/lib").unwrap();
+        let mode = |mode| fs::set_permissions(above.path(), fs::Permissions::from_mode(mode));
+        let at = |name| above.path().join(name);
+        mode(0o755).unwrap();
+        fs::write(at("of root"), "kept").unwrap();
+        for log in [at("new"), at("of root")] {
+            assert!(is_to_be_given(&log));
+            give_log(&log, &account).unwrap();
+            assert_eq!(log.metadata().unwrap().uid(), account.uid());
+            assert!(!is_to_be_given(&log), "only once");
+        }
+        assert_eq!(fs::read_to_string(at("of root")).unwrap(), "kept");
+        fs::hard_link(at("of root"), at("linked")).unwrap();
+        std::os::unix::fs::chown(at("of root"), Some(0), None).unwrap();
+        symlink("of root", at("symlink")).unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        for log in ["of root", "linked", "symlink", "folder", "folder/no/log"] {
+            assert!(!is_to_be_given(&at(log)), "{log}");
+        }
+        for others_may in [0o775, 0o757, 0o700] {
+            mode(others_may).unwrap();
+            assert!(!is_to_be_given(&at("another")), "{others_may:o}");
+        }
     }
 
     #[test]
