@@ -1,6 +1,7 @@
 //! stunnel: `stunnel.conf` with what it includes. Source: stunnel(8).
 
 mod file;
+mod names;
 mod service;
 mod vocabulary;
 mod write;

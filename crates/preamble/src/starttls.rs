@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+pub mod lines;
 pub mod postgres;
 pub mod smtp;
 

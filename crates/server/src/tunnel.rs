@@ -31,7 +31,7 @@ use crate::relay::{Party, Relay, Side, TunnelEnd};
 use crate::tunnel_routes::{TunnelRoutes, TunnelSettings};
 use crate::worker_state::{OpenConnection, WorkerState};
 use introduction::introduction;
-pub(crate) use open::Opened;
+pub(crate) use open::{Opened, line_protocol};
 use time::{Time, goes_on_lingering, run};
 pub use watch::BackendWatch;
 

@@ -160,9 +160,9 @@ impl TunnelSettings {
         &self.relay
     }
 
-    /// Whether the client has had a server's greeting already.
-    pub(crate) fn is_greeted(&self) -> bool {
-        self.client_starttls == StartTls::Smtp
+    /// The dialogue in which the client has had a server's greeting already.
+    pub(crate) fn greeted_in(&self) -> Option<StartTls> {
+        Some(self.client_starttls).filter(|it| !matches!(it, StartTls::Off | StartTls::Postgres))
     }
 
     /// The dialogue before TLS to the servers.

@@ -48,7 +48,7 @@ fn about_ports(config: &Config) -> Option<Diagnostic> {
 
 /// True if TLS begins at once there.
 fn takes_hello(listener: &Listener) -> bool {
-    let begins = |starttls: StartTls| starttls != StartTls::Smtp;
+    let begins = |starttls: StartTls| matches!(starttls, StartTls::Off | StartTls::Postgres);
     answers_in_tls(listener) && listener.tls().is_none_or(|tls| begins(tls.starttls))
 }
 

@@ -138,5 +138,11 @@ words! {
         Smtp = "smtp",
         /// PostgreSQL's SSLRequest; a client that begins with TLS at once is served as well.
         Postgres = "postgres",
+        /// IMAP's STARTTLS (RFC 9051).
+        Imap = "imap",
+        /// POP3's STLS (RFC 2595).
+        Pop3 = "pop3",
+        /// NNTP's STARTTLS (RFC 4642).
+        Nntp = "nntp",
     }
 }

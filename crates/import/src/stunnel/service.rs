@@ -1,13 +1,7 @@
-//! A service as it holds: with what the head of the file says for all.
+//! A service as it holds: with what the head of the file says for all, and why it may not be carried over.
 
 use super::file::{Section, StunnelOption};
-
-/// What says that a service takes clients over from another, by the name that they ask for. A client's `sni` is a host.
-pub(super) fn takes_names<'s>(service: &Both<'s>, from: &Both<'_>) -> Option<&'s StunnelOption> {
-    let sni = service.find("sni")?;
-    let (name, _) = sni.value.split_once(':')?;
-    (name.trim() == from.own.name).then_some(sni)
-}
+use super::vocabulary::Fate;
 
 /// A service with what holds for all.
 #[derive(Clone, Copy)]
@@ -40,6 +34,35 @@ impl<'s> Both<'s> {
         both.filter(|option| option.term.name == "options").collect()
     }
 
+    /// The option because of which it would be laxer here, or another service, and why.
+    pub(super) fn why_left_out(&self) -> Option<(&'s StunnelOption, &'static str)> {
+        let (is_client, verifies) = (self.is_on("client"), self.verifies());
+        let mut options = self.own.options.iter().chain(&self.global.options);
+        options.find_map(|option| {
+            let value = option.value.as_str();
+            let why = match (option.term.name, option.term.fate) {
+                (_, Fate::Needed(why)) if !["no", "none"].contains(&value) => why,
+                ("checkHost" | "checkIP", _) if !is_client => VOUCHED,
+                ("requireCert", _)
+                    if !is_client && self.is_on("requireCert") && verifies == Verifies::Nothing =>
+                {
+                    UNVERIFIED
+                }
+                ("verifyPeer" | "verify", _) if !is_client && verifies == Verifies::Peer => VOUCHED,
+                ("CApath", _) if verifies != Verifies::Nothing => {
+                    let is_system = is_client && verifies == Verifies::Chain && is_system(value);
+                    (!is_system && self.find("CAfile").is_none()).then_some(NO_FOLDER)?
+                }
+                ("socket", _) if binds_to_device(value) => {
+                    "a listener has an address: write that of the interface"
+                }
+                ("CRLfile", _) if is_client => "`pins` of the backend say whom to trust",
+                _ => return None,
+            };
+            Some((option, why))
+        })
+    }
+
     /// What clients, or servers, must show: `verify` is the older word for it.
     pub(super) fn verifies(&self) -> Verifies {
         let level = self.find("verify").and_then(|it| it.value.parse::<u8>().ok()).unwrap_or(0);
@@ -57,3 +80,18 @@ pub(super) enum Verifies {
     Chain,
     Peer,
 }
+
+/// Whether only what comes by one interface is accepted.
+fn binds_to_device(socket: &str) -> bool {
+    let socket = socket.to_ascii_lowercase();
+    socket.strip_prefix("a:").is_some_and(|it| it.trim_start().starts_with("so_bindtodevice"))
+}
+
+/// Whether a folder is that of the system's authorities, as OpenSSL has it.
+pub(super) fn is_system(folder: &str) -> bool {
+    folder.trim_end_matches('/') == "/etc/ssl/certs"
+}
+
+const VOUCHED: &str = "every client whom `roots` vouches for is let in: write an authority of its own into CAfile, and verifyChain = yes";
+const UNVERIFIED: &str = "nobody is asked for a certificate that nobody verifies, and who has none would be let in: write verifyChain = yes and CAfile";
+pub(super) const NO_FOLDER: &str = "`roots` is a file, or the system's authorities: write CAfile";

@@ -20,7 +20,7 @@ type Test = fn(&Config) -> bool;
 
 #[test]
 fn each_option_of_a_server_does_what_stunnel_does() {
-    let table: [(&str, Test); 26] = [
+    let table: [(&str, Test); 28] = [
         ("", |it| it.listeners[0].address.to_string() == "0.0.0.0:993"),
         ("accept = ::1:443", |it| it.listeners[0].address.to_string() == "[::1]:443"),
         ("accept = :::443", |it| it.listeners[0].address.to_string() == "[::]:443"),
@@ -37,6 +37,8 @@ fn each_option_of_a_server_does_what_stunnel_does() {
         }),
         ("verify = 2\nCAfile = /ca", |it| mode(it) == Some(ClientAuthMode::Required)),
         ("protocol = smtp", |it| it.listeners[0].tls().unwrap().starttls == StartTls::Smtp),
+        ("protocol = imap", |it| it.listeners[0].tls().unwrap().starttls == StartTls::Imap),
+        ("protocol = pop3", |it| it.listeners[0].tls().unwrap().starttls == StartTls::Pop3),
         ("protocol = proxy", |it| it.backends[0].send_proxy == SendProxy::V1),
         ("sslVersionMin = TLSv1.3", |it| versions(it) == [TlsVersion::Tls13]),
         ("sslVersion = TLSv1.2", |it| versions(it) == [TlsVersion::Tls12]),
@@ -112,6 +114,9 @@ fn each_option_of_a_client_does_what_stunnel_does_and_more_is_verified() {
         made.config().unwrap().backends[0].tls.as_ref().unwrap().roots,
         Roots::System
     ));
+    let by_address = "[a]\nclient = yes\naccept = 1\nconnect = h:2\nverifyChain = yes\ncheckIP = ::1\nCAfile = /ca\n";
+    let tls = self::config(by_address).backends.remove(0).tls.unwrap();
+    assert_eq!(tls.name.as_deref(), Some("::1"));
     let loose = from("[a]\nclient = yes\naccept = 1\nconnect = h:2\n").unwrap();
     assert!(loose.toml.contains("are verified here"), "{}", loose.toml);
 }
@@ -147,7 +152,7 @@ fn a_service_that_would_become_looser_is_left_out() {
         "sni = other:name",
         "exec = /bin/sh",
         "PSKsecrets = /p",
-        "protocol = imap",
+        "protocol = cifs",
         "libwrap = yes",
         "requireCert = yes",
         "CRLpath = /crls",
@@ -236,17 +241,56 @@ proptest! {
     }
 }
 
+const MAIN: &str = "[main]\naccept = 1\nconnect = 2\ncert = /c\n";
+const ADMIN: &str = "[admin]\nsni = main:A.example\nsni = main:*.b.example\nconnect = 5\ncert = /d\n\
+                     verifyChain = yes\nCAfile = /ca\n";
+
+#[test]
+fn services_that_take_names_over_are_sites() {
+    let config = config(&format!("{MAIN}{ADMIN}"));
+    let listener = &config.listeners[0];
+    let sites: Vec<&str> =
+        listener.tls().unwrap().sites.iter().map(|it| it.value.as_str()).collect();
+    assert_eq!(sites, ["_", "a.example", "**.b.example"]);
+    assert!(listener.tls().unwrap().backend.is_none());
+    let reached = config.sites.iter().map(|site| {
+        let names: Vec<&str> = site.names.iter().map(|it| it.value.as_str()).collect();
+        let backend = site.backend.as_ref().unwrap().value.as_str();
+        let chain = site.certificates[0].chain.value.display();
+        format!("{names:?} {backend} {chain} {}", site.client_auth.is_some())
+    });
+    assert_eq!(
+        reached.collect::<Vec<_>>(),
+        ["[\"_\"] main /c false", "[\"a.example\", \"**.b.example\"] admin /d true"]
+    );
+}
+
 /// Clients of a name that is another service's do not come in by the first one, which asks them for less.
 #[test]
-fn a_service_whose_names_another_takes_is_left_out_with_it() {
-    let main = "[main]\naccept = 1\nconnect = 2\ncert = /c\n";
+fn a_service_whose_names_cannot_be_sites_is_left_out_with_them() {
     let other = "[other]\naccept = 3\nconnect = 4\ncert = /c\n";
     for (more, expected) in [
-        ("[admin]\nsni = main:a.example\nconnect = 5\ncert = /c\n", 1),
-        ("[admin]\nsni = third:a.example\nconnect = 5\ncert = /c\n", 2),
+        ("[x]\nsni = third:a.example\nconnect = 5\ncert = /c\n", 2),
+        ("[x]\nsni = main:a.example\nconnect = 5\ncert = /c\nident = me\n", 1),
+        ("[x]\nsni = main:a.example\nconnect = 5\ncert = /c\nciphers = HIGH\n", 1),
+        ("[x]\nsni = main:a*\nconnect = 5\ncert = /c\n", 1),
+        (
+            "[x]\nsni = main:*.b\nconnect = 5\ncert = /c\n[y]\nsni = main:A.B\nconnect = 5\ncert = /c\n",
+            1,
+        ),
+        (
+            "[x]\nsni = main:a\nconnect = 5\ncert = /c\n[y]\nsni = other:b\nconnect = 5\ncert = /c\n",
+            0,
+        ),
     ] {
-        assert_eq!(config(&format!("{main}{other}{more}")).listeners.len(), expected, "{more}");
+        let made = from(&format!("{MAIN}{other}{more}")).unwrap();
+        assert_eq!(made.toml.matches("[[listener]]").count(), expected, "{}", made.toml);
+        assert!(made.toml.contains("is left out because of `sni`"), "{}", made.toml);
     }
+    let primary = MAIN.replace("cert", "ident = me\ncert");
+    let made = from(&format!("{primary}{ADMIN}{other}")).unwrap();
+    assert_eq!(made.toml.matches("[[listener]]").count(), 1, "{}", made.toml);
+    assert!(made.toml.contains("the service admin is left out because of `ident`"));
 }
 
 #[test]

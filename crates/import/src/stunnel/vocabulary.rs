@@ -55,7 +55,7 @@ const fn needed(name: &'static str, why: &'static str) -> Term {
 
 const NO_OPENSSL: &str = "there is no OpenSSL: keys are read from files";
 const NO_WINDOW: &str = "kettle has no window";
-const NO_OCSP: &str = "no OCSP responder is asked: a CRL in `crl` of client_auth, or `pins` of a backend, say whom not to trust";
+const NO_OCSP: &str = "no OCSP responder is asked: write CRLfile = FILE with the lists of its authority, or `pins` of a backend";
 const LOGIN: &str = "only the dialogue that begins TLS is spoken";
 
 /// stunnel 5.
@@ -73,6 +73,7 @@ static TERMS: &[Term] = &[
     flag("verifyPeer"),
     flag("requireCert"),
     carried("checkHost"),
+    carried("checkIP"),
     carried("sni"),
     carried("protocol"),
     carried("sslVersion"),
@@ -148,17 +149,40 @@ static TERMS: &[Term] = &[
     dropped("OCSPflag", NO_OCSP),
     needed("OCSP", NO_OCSP),
     needed("OCSPaia", NO_OCSP),
-    needed("checkEmail", "certificates are held against a name of DNS"),
-    needed("checkIP", "certificates are held against a name of DNS"),
-    needed("CRLpath", "revocation lists are files"),
-    needed("exec", "kettle starts no programs"),
+    needed(
+        "checkEmail",
+        "no address of mail is looked for: write an authority of its own into CAfile",
+    ),
+    needed(
+        "CRLpath",
+        "revocation lists are one file: write cat FOLDER/*.r0 >FILE, and CRLfile = FILE",
+    ),
+    needed(
+        "exec",
+        "kettle starts no programs: write a systemd socket with Accept=yes, and connect = its address",
+    ),
     dropped("execArgs", "kettle starts no programs"),
     dropped("pty", "kettle starts no programs"),
-    needed("ident", "nobody is asked for a user's name, and whoever connects is let in"),
-    needed("transparent", "servers see kettle's address; `send_proxy` tells them the client's"),
-    needed("PSKsecrets", "there are no keys that both sides share"),
-    needed("PSKidentity", "there are no keys that both sides share"),
-    needed("libwrap", "nobody is let in by network here"),
+    needed(
+        "ident",
+        "nobody is asked for a user's name (RFC 1413), which its host may choose: write verifyChain = yes and CAfile",
+    ),
+    needed(
+        "transparent",
+        "servers see kettle's address: write protocol = proxy, which tells them the client's",
+    ),
+    needed(
+        "PSKsecrets",
+        "there are no keys that both sides share: write cert = FILE there, and verifyChain = yes with CAfile here",
+    ),
+    needed(
+        "PSKidentity",
+        "there are no keys that both sides share: write cert = FILE there, and verifyChain = yes with CAfile here",
+    ),
+    needed(
+        "libwrap",
+        "hosts.allow and hosts.deny are not read: write the networks into the firewall (nftables), and libwrap = no",
+    ),
 ];
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! From stunnel's services to the text of a kettle.toml that does the same.
 
+use std::iter;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use kettle_config::{Diagnostic, Origin, quoted};
 
 use super::file::{Section, StunnelOption};
-use super::service::{Both, Verifies, takes_names};
+use super::names::{self, Taker};
+use super::service::{Both, NO_FOLDER, Verifies, is_system};
 use super::vocabulary::Fate;
 use crate::offer::{Examples, Offer, TlsOffer, Versions, Written};
 use crate::openssl::VERSIONS;
@@ -23,20 +25,18 @@ pub(super) fn write(
     if let Some((global, services)) = sections.split_first() {
         writer.process(global);
         writer.tell(global);
-        for service in services {
-            writer.tell(service);
-            let service = Both { own: service, global };
-            match services
-                .iter()
-                .find_map(|other| takes_names(&Both { own: other, ..service }, &service))
-            {
-                Some(option) => {
+        let all: Vec<Both<'_>> = services.iter().map(|own| Both { own, global }).collect();
+        for service in &all {
+            writer.tell(service.own);
+            match names::takers(service, &all) {
+                Ok(Some(takers)) => writer.service(service, &takers),
+                // Its primary one has it.
+                Ok(None) => {}
+                Err((option, why)) => {
                     let name = &service.own.name;
-                    let message =
-                        format!("the service {name} is left out because of `sni` of another");
-                    writer.output.warn(&option.origin, message, NAMES);
+                    let message = format!("the service {name} is left out because of `sni`");
+                    writer.output.warn(&option.origin, message, why);
                 }
-                None => writer.service(&service),
             }
         }
         if services.is_empty() {
@@ -108,42 +108,17 @@ impl Writer<'_> {
         self.output.backend_name(name, "", &format!("{origin:?}"))
     }
 
-    fn service(&mut self, service: &Both<'_>) {
+    /// Writes a service, and those that take clients over from it by their names.
+    fn service(&mut self, service: &Both<'_>, takers: &[Taker<'_>]) {
+        let is_client = service.is_on("client");
         let name = &service.own.name;
-        let (is_client, verifies) = (service.is_on("client"), service.verifies());
-        let options = service.own.options.iter().chain(&service.global.options);
-        for option in options {
-            let value = option.value.as_str();
-            let why = match (option.term.name, option.term.fate) {
-                (_, Fate::Needed(why)) if !["no", "none"].contains(&value) => why,
-                ("sni", _) if !is_client => {
-                    "a site with `backend` and a certificate is reached by its name"
-                }
-                ("checkHost", _) if !is_client => VOUCHED,
-                ("requireCert", _)
-                    if !is_client
-                        && service.is_on("requireCert")
-                        && verifies == Verifies::Nothing =>
-                {
-                    "nobody is asked for a certificate that nobody verifies, and who has none would be let in: write verifyChain = yes and CAfile"
-                }
-                ("verifyPeer" | "verify", _) if !is_client && verifies == Verifies::Peer => VOUCHED,
-                ("CApath", _) if verifies != Verifies::Nothing => {
-                    let is_system = is_client && verifies == Verifies::Chain && is_system(value);
-                    match service.find("CAfile") {
-                        None if !is_system => NO_FOLDER,
-                        _ => continue,
-                    }
-                }
-                ("socket", _) if binds_to_device(value) => {
-                    "a listener has an address: write that of the interface"
-                }
-                ("CRLfile", _) if is_client => "`pins` of the backend say whom to trust",
-                _ => continue,
-            };
-            let message =
-                format!("the service {name} is left out because of `{}`", option.term.name);
-            return self.output.warn(&option.origin, message, why);
+        if let Some((option, why)) = service.why_left_out() {
+            for name in iter::once(name).chain(takers.iter().map(|it| &it.service.own.name)) {
+                let word = option.term.name;
+                let message = format!("the service {name} is left out because of `{word}`");
+                self.output.warn(&option.origin, message, why);
+            }
+            return;
         }
         let Some(accept) = service.find("accept") else {
             let message = format!("the service {name} accepts nothing");
@@ -163,17 +138,44 @@ impl Writer<'_> {
         };
         let Ok(dialogue) = self.dialogue(service) else { return };
         let backend = self.backend_name(service);
+        let names = takers.iter().flat_map(|taker| &taker.names);
+        let sites: Vec<String> =
+            iter::once("_").chain(names.map(|it| it.as_str())).map(quoted).collect();
         for address in addresses {
             let origin = Some(&accept.origin);
             self.output.text.table("[[listener]]", origin);
             self.output.text.set("address", quoted(&address.to_string()), origin);
             self.output.text.set("kind", quoted(if is_client { "tcp" } else { "tls" }), origin);
-            self.output.text.set("backend", quoted(&backend), origin);
+            match takers.is_empty() {
+                true => self.output.text.set("backend", quoted(&backend), origin),
+                false => self.output.text.set("sites", format!("[{}]", sites.join(", ")), origin),
+            }
             if !is_client {
                 self.ending(service, dialogue);
             }
+            if !is_client && takers.is_empty() {
+                self.identity(service, "listener.certificate", "listener.certificate.client_auth");
+            }
         }
         self.backend(service, &connect, dialogue, is_client);
+        if !takers.is_empty() {
+            self.site(service, &["_".to_owned()], &backend);
+        }
+        for Taker { service, names } in takers {
+            let Ok(dialogue) = self.dialogue(service) else { return };
+            let backend = self.backend_name(service);
+            self.backend(service, &service.all("connect"), dialogue, false);
+            self.site(service, names, &backend);
+        }
+    }
+
+    fn site(&mut self, service: &Both<'_>, names: &[String], backend: &str) {
+        let origin = Some(&service.own.origin);
+        self.output.text.table("[[site]]", origin);
+        let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+        self.output.text.set("names", format!("[{}]", names.join(", ")), origin);
+        self.output.text.set("backend", quoted(backend), origin);
+        self.identity(service, "site.certificate", "site.client_auth");
     }
 
     /// `protocol`: what kettle calls it, or that the service cannot be carried over.
@@ -181,12 +183,23 @@ impl Writer<'_> {
         let Some(protocol) = service.find("protocol") else { return Ok(None) };
         match protocol.value.as_str() {
             "smtp" => Ok(Some("smtp")),
+            "imap" => Ok(Some("imap")),
+            "pop3" => Ok(Some("pop3")),
+            "nntp" => Ok(Some("nntp")),
             "pgsql" => Ok(Some("postgres")),
             "proxy" if !service.is_on("client") => Ok(Some("proxy")),
             other => {
                 let message =
                     format!("the service {} is left out: no {other} is spoken", service.own.name);
-                let help = "of dialogues before TLS there are smtp and pgsql";
+                let help = match other {
+                    "cifs" => {
+                        "nobody but stunnel speaks this one: write no service for it, SMB 3 encrypts by itself"
+                    }
+                    "connect" | "socks" => {
+                        "kettle connects to the servers that its file names: write connect = HOST:PORT of the server"
+                    }
+                    _ => "of dialogues before TLS there are imap, nntp, pgsql, pop3 and smtp",
+                };
                 self.output.warn(&protocol.origin, message, help);
                 Err(())
             }
@@ -199,14 +212,18 @@ impl Writer<'_> {
         if let Some(dialogue) = dialogue.filter(|dialogue| *dialogue != "proxy") {
             self.output.text.set("starttls", quoted(dialogue), None);
         }
+    }
+
+    /// Its certificate, and those of clients that it asks for, in tables of these names.
+    fn identity(&mut self, service: &Both<'_>, table: &str, client_auth: &str) {
         let Some(chain) = service.find("cert") else {
             let message = format!("the service {} has no certificate", service.own.name);
             return self.output.find(&service.own.origin, message, "write cert = FILE");
         };
         let key = service.find("key").unwrap_or(chain);
         let (chain_path, key_path) = (self.path(&chain.value), self.path(&key.value));
-        let table = "[[listener.certificate]]";
-        self.output.certificate(table, &chain_path, &key_path, None, &chain.origin);
+        let table = format!("[[{table}]]");
+        self.output.certificate(&table, &chain_path, &key_path, None, &chain.origin);
         let verifies = service.verifies();
         let asks = service.find("verify").is_some_and(|it| it.value != "0");
         if verifies == Verifies::Nothing {
@@ -222,7 +239,7 @@ impl Writer<'_> {
         };
         self.warn_of_folder(service);
         let origin = Some(&roots.origin);
-        self.output.text.table("[listener.certificate.client_auth]", origin);
+        self.output.text.table(&format!("[{client_auth}]"), origin);
         // stunnel(8): verifyChain = yes implies requireCert = yes.
         self.output.text.set("mode", quoted("required"), origin);
         let roots = self.path(&roots.value).display().to_string();
@@ -282,11 +299,11 @@ impl Writer<'_> {
     ) {
         let origin = &service.own.origin;
         self.output.text.table("[backend.tls]", Some(origin));
-        let said = service.find("checkHost").or(service.find("sni"));
+        let said = ["checkHost", "checkIP", "sni"].iter().find_map(|name| service.find(name));
         if let Some(said) = said {
             self.output.text.set("name", quoted(&said.value), Some(&said.origin));
         }
-        if service.all("checkHost").len() > 1 {
+        if service.all("checkHost").len() + service.all("checkIP").len() > 1 {
             let message = "of several names the last counts";
             self.output.warn(origin, message, "write a service for each");
         }
@@ -444,17 +461,6 @@ fn refuses(option: &StunnelOption, version: &str) -> bool {
     name.eq_ignore_ascii_case(&format!("NO_{}", version.replace('.', "_")))
 }
 
-/// Whether only what comes by one interface is accepted.
-fn binds_to_device(socket: &str) -> bool {
-    let socket = socket.to_ascii_lowercase();
-    socket.strip_prefix("a:").is_some_and(|it| it.trim_start().starts_with("so_bindtodevice"))
-}
-
-/// Whether a folder is that of the system's authorities, as OpenSSL has it.
-fn is_system(folder: &str) -> bool {
-    folder.trim_end_matches('/') == "/etc/ssl/certs"
-}
-
 fn host_of(connect: &str) -> &str {
     let host = connect.rsplit_once(':').map_or("localhost", |(host, _)| host);
     host.trim_start_matches('[').trim_end_matches(']')
@@ -472,10 +478,6 @@ fn server_address(connect: &str) -> String {
     }
 }
 
-const NAMES: &str = "its clients would not be asked for what that service asks of them; a site with `backend`, a certificate and \
-                     `client_auth` is reached by its name";
-const VOUCHED: &str = "every client whom `roots` vouches for is let in";
-const NO_FOLDER: &str = "`roots` is a file, or the system's authorities";
 const SESSIONS_MAX: u64 = 1_048_576;
 
 const EXAMPLES: Examples = Examples {

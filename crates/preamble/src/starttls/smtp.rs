@@ -4,14 +4,14 @@
 //! where we are the server, whoever is behind us must have its own [`Greeting`] taken; and where we are the client of a
 //! server whose greeting nobody has seen yet, [`Client::greeting`] has it.
 
+use super::lines::{Commands, Line, REPLY_LINES_MAX, Refusals, split};
 use super::{Dialogue, Next, StartTlsError};
 
 /// We are the server, until the client says STARTTLS.
 #[derive(Clone, Debug)]
 pub struct Server {
     host: String,
-    line: Line,
-    commands: usize,
+    commands: Commands,
 }
 
 /// We are the client, until the server agrees to begin TLS.
@@ -43,41 +43,26 @@ impl Server {
     /// A server that calls itself so.
     #[must_use]
     pub fn new(host: &str) -> Self {
-        Self { host: host.to_owned(), line: Line::default(), commands: 0 }
+        Self { host: host.to_owned(), commands: Commands::default() }
     }
 
-    fn command(&mut self, line: &[u8], answer: &mut Vec<u8>) -> Result<Next, StartTlsError> {
-        self.commands += 1;
-        if self.commands > COMMANDS_MAX {
-            answer.extend_from_slice(b"421 4.7.0 Too many commands\r\n");
-            return Err(StartTlsError::TooMany);
-        }
-        let end = line.iter().position(|byte| *byte == b' ').unwrap_or(line.len());
-        let (verb, argument) = line.split_at_checked(end).unwrap_or((line, b""));
+    fn command(host: &str, line: &[u8]) -> (String, Next) {
+        let (verb, argument) = split(line);
         let has_argument = !argument.trim_ascii().is_empty();
-        match (verb.to_ascii_uppercase().as_slice(), has_argument) {
+        let answer = match (verb.to_ascii_uppercase().as_slice(), has_argument) {
             (b"STARTTLS", false) => {
-                answer.extend_from_slice(b"220 2.0.0 Ready to start TLS\r\n");
-                return Ok(Next::Tls);
+                return ("220 2.0.0 Ready to start TLS\r\n".to_owned(), Next::Tls);
             }
-            (b"QUIT", false) => {
-                answer.extend_from_slice(b"221 2.0.0 Goodbye\r\n");
-                return Ok(Next::End);
-            }
-            (b"EHLO", true) => {
-                let host = &self.host;
-                answer.extend_from_slice(format!("250-{host}\r\n250 STARTTLS\r\n").as_bytes());
-            }
-            (b"HELO", true) => {
-                answer.extend_from_slice(format!("250 {}\r\n", self.host).as_bytes());
-            }
+            (b"QUIT", false) => return ("221 2.0.0 Goodbye\r\n".to_owned(), Next::End),
+            (b"EHLO", true) => return (format!("250-{host}\r\n250 STARTTLS\r\n"), Next::Receive),
+            (b"HELO", true) => return (format!("250 {host}\r\n"), Next::Receive),
             (b"EHLO" | b"HELO", false) | (b"STARTTLS" | b"QUIT", true) => {
-                answer.extend_from_slice(b"501 5.5.4 Syntax error in parameters\r\n");
+                "501 5.5.4 Syntax error in parameters\r\n"
             }
-            (b"NOOP", _) | (b"RSET", false) => answer.extend_from_slice(b"250 2.0.0 OK\r\n"),
-            _ => answer.extend_from_slice(b"530 5.7.0 Must issue a STARTTLS command first\r\n"),
-        }
-        Ok(Next::Receive)
+            (b"NOOP", _) | (b"RSET", false) => "250 2.0.0 OK\r\n",
+            _ => "530 5.7.0 Must issue a STARTTLS command first\r\n",
+        };
+        (answer.to_owned(), Next::Receive)
     }
 }
 
@@ -87,27 +72,13 @@ impl Dialogue for Server {
     }
 
     fn receive(&mut self, received: &[u8], answer: &mut Vec<u8>) -> Result<Next, StartTlsError> {
-        let mut rest = received;
-        loop {
-            let line = match self.line.take(&mut rest) {
-                Ok(Some(line)) => line,
-                Ok(None) => return Ok(Next::Receive),
-                Err(error) => {
-                    answer.extend_from_slice(b"500 5.5.2 Syntax error\r\n");
-                    return Err(error);
-                }
-            };
-            let already = answer.len();
-            match self.command(&line, answer)? {
-                Next::Receive => {}
-                Next::Tls if !rest.is_empty() => {
-                    answer.truncate(already);
-                    answer.extend_from_slice(b"554 5.5.0 Data behind STARTTLS\r\n");
-                    return Err(StartTlsError::SaidTooMuch);
-                }
-                next => return Ok(next),
-            }
-        }
+        let refusals = Refusals {
+            too_many: "421 4.7.0 Too many commands\r\n",
+            malformed: "500 5.5.2 Syntax error\r\n",
+            behind: "554 5.5.0 Data behind STARTTLS\r\n",
+        };
+        let host = &self.host;
+        self.commands.receive(received, answer, &refusals, |line| Self::command(host, line))
     }
 }
 
@@ -165,7 +136,7 @@ impl Dialogue for Client {
 
     fn receive(&mut self, received: &[u8], answer: &mut Vec<u8>) -> Result<Next, StartTlsError> {
         let mut rest = received;
-        while let Some(line) = self.line.take(&mut rest)? {
+        while let Some(line) = self.line.take(&mut rest, LINE_BYTES_MAX)? {
             let ended = self.reply.read(&line)?;
             if self.stage == Stage::Greeting {
                 self.greeting.extend_from_slice(&line);
@@ -190,7 +161,7 @@ impl Greeting {
     /// [`StartTlsError::Refused`] if it greets with something else than 220, and what else its lines may be.
     pub fn receive(&mut self, received: &[u8]) -> Result<bool, StartTlsError> {
         let mut rest = received;
-        while let Some(line) = self.line.take(&mut rest)? {
+        while let Some(line) = self.line.take(&mut rest, LINE_BYTES_MAX)? {
             match self.reply.read(&line)? {
                 None => {}
                 Some(_) if !rest.is_empty() => return Err(StartTlsError::SaidTooMuch),
@@ -199,36 +170,6 @@ impl Greeting {
             }
         }
         Ok(false)
-    }
-}
-
-/// A line that has not ended yet.
-#[derive(Clone, Debug, Default)]
-struct Line(Vec<u8>);
-
-impl Line {
-    /// Takes a line off the front, without its CR LF; or all there is, if no line ends in it.
-    fn take(&mut self, rest: &mut &[u8]) -> Result<Option<Vec<u8>>, StartTlsError> {
-        let end = rest.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
-        let (now, later) = rest.split_at_checked(end.unwrap_or(rest.len())).unwrap_or_default();
-        if self.0.len() + now.len() > LINE_BYTES_MAX {
-            return Err(StartTlsError::TooLong);
-        }
-        self.0.extend_from_slice(now);
-        *rest = later;
-        if end.is_none() {
-            return Ok(None);
-        }
-        let mut line = std::mem::take(&mut self.0);
-        // A line feed alone ends no line (RFC 5321 §2.3.8): two readers of it would see different commands.
-        if !line.ends_with(b"\r\n") {
-            return Err(StartTlsError::Malformed);
-        }
-        line.truncate(line.len() - 2);
-        match line.contains(&b'\r') {
-            true => Err(StartTlsError::Malformed),
-            false => Ok(Some(line)),
-        }
     }
 }
 
@@ -269,14 +210,8 @@ impl Reply {
     }
 }
 
-/// The longest command and the longest line of a reply, with their ends (RFC 5321 §4.5.3.1.4 and .5).
+/// The longest line of a reply, with its end (RFC 5321 §4.5.3.1.5).
 const LINE_BYTES_MAX: usize = 512;
-
-/// Commands before TLS. A client needs two.
-const COMMANDS_MAX: usize = 20;
-
-/// Lines of one reply. Servers have a dozen extensions.
-const REPLY_LINES_MAX: usize = 64;
 
 #[cfg(test)]
 mod tests;

@@ -6,12 +6,14 @@ use std::task::Context;
 use kettle_config::StartTls;
 use kettle_kernel::process::hostname;
 use kettle_kernel::socket::shutdown_write;
+use kettle_preamble::starttls::lines::LineServer;
 use kettle_preamble::starttls::{Dialogue, Next, postgres, smtp};
 use kettle_runtime::deadlines::Stage;
 use tokio::net::TcpStream;
 
 use super::plain::{poll_drain, poll_read, poll_write_all};
 use super::{Connection, LINGER};
+use crate::tunnel::line_protocol;
 
 impl Connection {
     /// Answers until TLS begins. Returns what was received of it already, or `None` if it does not come to that.
@@ -22,9 +24,12 @@ impl Connection {
         protocol: StartTls,
     ) -> Option<Vec<u8>> {
         let mut dialogue: Box<dyn Dialogue> = match protocol {
-            StartTls::Off => return Some(received),
             StartTls::Smtp => Box::new(smtp::Server::new(&hostname())),
             StartTls::Postgres => Box::new(postgres::Server::default()),
+            other => match line_protocol(other) {
+                Some(protocol) => Box::new(LineServer::new(protocol)),
+                None => return Some(received),
+            },
         };
         self.deadline.extend(self.handshake_time_left());
         let reason = match self.converse(socket, received, &mut *dialogue).await {

@@ -2,6 +2,7 @@
 
 use kettle_config::StartTls;
 use kettle_kernel::process::hostname;
+use kettle_preamble::starttls::lines::{LineClient, LineProtocol};
 use kettle_preamble::starttls::{Dialogue, Next, StartTlsError, postgres, smtp};
 use kettle_tls::connector::Connector;
 use kettle_tls::stream::{Stream, StreamError};
@@ -46,8 +47,8 @@ async fn begin(
     client: Option<&Session>,
 ) -> Result<Opened, Failure> {
     let Some(connector) = settings.upstream.connector(server)? else {
-        if settings.is_greeted() {
-            take_greeting(&mut socket).await?;
+        if let Some(protocol) = settings.greeted_in() {
+            take_greeting(&mut socket, protocol).await?;
         }
         return Ok(Opened { side: Side::from(socket), greeting: Vec::new() });
     };
@@ -59,10 +60,10 @@ async fn begin(
     let connector = bound.as_ref().unwrap_or(connector);
     let begun = begin_tls(socket, connector, settings.starttls(), unspoken).await;
     let (mut stream, mut greeting) = begun?;
-    if settings.is_greeted() {
+    if let Some(protocol) = settings.greeted_in() {
         greeting.clear();
         if settings.starttls() == StartTls::Off {
-            take_greeting(&mut stream).await?;
+            take_greeting(&mut stream, protocol).await?;
         }
     }
     Ok(Opened { side: Side::from(stream), greeting })
@@ -91,17 +92,32 @@ pub(super) async fn begin_tls(
 
 /// The dialogue before TLS, as the client. Returns what the server greeted with.
 async fn starttls(socket: &mut TcpStream, protocol: StartTls) -> Result<Vec<u8>, Failure> {
+    if let Some(protocol) = line_protocol(protocol) {
+        let mut client = LineClient::new(protocol);
+        converse(socket, &mut client).await?;
+        return Ok(client.greeting().to_owned());
+    }
     match protocol {
-        StartTls::Off => Ok(Vec::new()),
+        StartTls::Postgres => {
+            converse(socket, &mut postgres::Client::default()).await?;
+            Ok(Vec::new())
+        }
         StartTls::Smtp => {
             let mut client = smtp::Client::new(&hostname());
             converse(socket, &mut client).await?;
             Ok(client.greeting().to_owned())
         }
-        StartTls::Postgres => {
-            converse(socket, &mut postgres::Client::default()).await?;
-            Ok(Vec::new())
-        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The protocol of a dialogue that is made of lines, but SMTP.
+pub(crate) fn line_protocol(protocol: StartTls) -> Option<LineProtocol> {
+    match protocol {
+        StartTls::Imap => Some(LineProtocol::Imap),
+        StartTls::Pop3 => Some(LineProtocol::Pop3),
+        StartTls::Nntp => Some(LineProtocol::Nntp),
+        StartTls::Off | StartTls::Smtp | StartTls::Postgres => None,
     }
 }
 
@@ -127,12 +143,21 @@ async fn converse(socket: &mut TcpStream, dialogue: &mut impl Dialogue) -> Resul
 }
 
 /// Takes in what a server greets with, which its client has had from us.
-async fn take_greeting(server: &mut (impl AsyncRead + Unpin)) -> Result<(), Failure> {
-    let mut greeting = smtp::Greeting::default();
+async fn take_greeting(
+    server: &mut (impl AsyncRead + Unpin),
+    protocol: StartTls,
+) -> Result<(), Failure> {
+    let mut smtp = smtp::Greeting::default();
+    let mut other = line_protocol(protocol).map(LineClient::new);
     loop {
         let mut room = [0; READ_BYTES];
         let bytes = server.read(&mut room).await?;
-        if greeting.receive(read(&room, bytes)?).map_err(|error| failed(&error))? {
+        let received = read(&room, bytes)?;
+        let is_whole = match &mut other {
+            Some(client) => client.receive_greeting(received),
+            None => smtp.receive(received),
+        };
+        if is_whole.map_err(|error| failed(&error))? {
             return Ok(());
         }
     }

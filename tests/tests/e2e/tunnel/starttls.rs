@@ -56,6 +56,50 @@ fn openssl_begins_tls_in_smtp() {
     }
 }
 
+/// A server of one of the protocols that are made of lines, without TLS: it greets, and says back what it gets.
+fn line_server(greeting: &'static str) -> SocketAddr {
+    let backend = Backend::listen();
+    let address = backend.address();
+    thread::spawn(move || {
+        loop {
+            let mut socket = backend.accept();
+            thread::spawn(move || {
+                let _ = socket.write_all(greeting.as_bytes());
+                let mut lines = BufReader::new(socket.try_clone().unwrap()).lines();
+                while let Some(Ok(line)) = lines.next() {
+                    if socket.write_all(format!("echo {line}\r\n").as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+const LINE_PROTOCOLS: [(&str, &str); 3] = [
+    ("imap", "* OK [CAPABILITY IMAP4rev1 STARTTLS LOGINDISABLED] the server greets\r\n"),
+    ("pop3", "+OK the server greets\r\n"),
+    ("nntp", "200 the server greets\r\n"),
+];
+
+#[test]
+fn openssl_begins_tls_in_imap_pop3_and_nntp() {
+    for (protocol, greeting) in LINE_PROTOCOLS {
+        let kettle = terminator(&format!("starttls = \"{protocol}\""), &[line_server(greeting)]);
+        let address = kettle.address().to_string();
+        let words = ["s_client", "-connect", &address, "-starttls", protocol, "-quiet"];
+        let mut openssl = Tool::new("openssl").args(words).args(["-no_ign_eof"]).start();
+        openssl.type_in("hello\r\n");
+        // Behind TLS no second greeting stands before the answer.
+        openssl.stdout.wait_until("the echo", |bytes| {
+            bytes.ends_with(b"\n").then(|| assert!(bytes.starts_with(b"echo hello"), "{protocol}"))
+        });
+        assert!(openssl.finish().status.success(), "{protocol}");
+        assert_eq!(kettle.tunnel().text("tls_version"), "TLSv1.3");
+    }
+}
+
 #[test]
 fn openssl_begins_tls_in_postgresql() {
     let kettle = terminator("starttls = \"postgres\"", &[Backend::echoing()]);
@@ -103,7 +147,10 @@ fn direct_tls_of_postgresql_must_name_its_protocol() {
 #[test]
 fn what_stands_behind_a_command_is_never_taken_into_tls() {
     for (protocol, request, answer) in [
-        ("smtp", b"STARTTLS\r\nRSET\r\n".as_slice(), b"554 ".as_slice()),
+        ("imap", b"a STARTTLS\r\nb NOOP\r\n".as_slice(), b"* BAD ".as_slice()),
+        ("pop3", b"STLS\r\nNOOP\r\n", b"-ERR "),
+        ("nntp", b"STARTTLS\r\nDATE\r\n", b"500 "),
+        ("smtp", b"STARTTLS\r\nRSET\r\n", b"554 "),
         ("postgres", b"\0\0\0\x08\x04\xd2\x16\x2fQ", b"E"),
     ] {
         let backend = Backend::listen();
@@ -162,6 +209,44 @@ fn tls_begins_between_two_of_us() {
         socket.shutdown(std::net::Shutdown::Write).unwrap();
         let _ = socket.read_to_end(&mut Vec::new());
         assert_eq!(outer.tunnel().text("server_tls_version"), "TLSv1.3", "{protocol}");
+    }
+}
+
+/// A plain client is greeted, and a server's greeting is behind none of the two dialogues.
+#[test]
+fn tls_begins_between_two_of_us_in_protocols_of_lines() {
+    for (protocol, greeting) in LINE_PROTOCOLS {
+        let listener = format!("starttls = \"{protocol}\"");
+        let inner = Kettle::start(before("tls", &listener, &[line_server(greeting)]));
+        let settings = format!("{VERIFIED}\nstarttls = \"{protocol}\"");
+        let app = backend("app", &settings, &[inner.address()]);
+        let plain = Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"");
+        let outer = Kettle::start(plain.more(&app));
+        let mut socket = TcpStream::connect(outer.address()).unwrap();
+        socket.set_read_timeout(Some(patience())).unwrap();
+        let mut lines = BufReader::new(socket.try_clone().unwrap()).lines();
+        let mut line = || lines.next().unwrap().unwrap();
+        let greeted = line();
+        assert!(greeted.ends_with("ready") && !greeted.contains("LOGINDISABLED"), "{greeted}");
+        socket.write_all(b"hello\r\n").unwrap();
+        assert_eq!(line(), "echo hello", "{protocol}");
+        socket.shutdown(std::net::Shutdown::Write).unwrap();
+        let _ = socket.read_to_end(&mut Vec::new());
+        assert_eq!(outer.tunnel().text("server_tls_version"), "TLSv1.3", "{protocol}");
+        // Both sides of one: its client is greeted once, and by nobody else.
+        let both = Kettle::start(
+            Setup::default()
+                .listener(&format!("kind = \"tls\"\nbackend = \"app\"\n{listener}"))
+                .more(&app),
+        );
+        let address = both.address().to_string();
+        let words = ["s_client", "-connect", &address, "-starttls", protocol, "-quiet"];
+        let mut openssl = Tool::new("openssl").args(words).args(["-no_ign_eof"]).start();
+        openssl.type_in("hello\r\n");
+        openssl.stdout.wait_until("the echo", |bytes| {
+            bytes.ends_with(b"\n").then(|| assert!(bytes.starts_with(b"echo hello"), "{protocol}"))
+        });
+        assert!(openssl.finish().status.success(), "{protocol}");
     }
 }
 

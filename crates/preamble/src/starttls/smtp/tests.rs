@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::super::lines::COMMANDS_MAX;
 use super::*;
 
 /// What a dialogue says and how it ends, if it does, when it is given these pieces one after the other.
@@ -212,7 +213,7 @@ proptest! {
         let (mut server, mut client) = (Server::new("mx"), Client::new("us"));
         told(&mut server, pieces());
         told(&mut client, pieces());
-        prop_assert!(server.line.0.len() <= LINE_BYTES_MAX && client.line.0.len() <= LINE_BYTES_MAX);
+        prop_assert!(server.commands.line.0.len() <= LINE_BYTES_MAX && client.line.0.len() <= LINE_BYTES_MAX);
         prop_assert!(client.greeting.len() <= LINE_BYTES_MAX * REPLY_LINES_MAX);
     }
 }
