@@ -41,7 +41,7 @@ settings! {
         /// there as they are. Where it is another route's, that one answers
         /// and asks what it asks of every request; after ten such steps the answer is 500. Behind a `?` it may say a query, in which
         /// what is filled in is percent-encoded, but for `{query}` and `{query:NAME}` of the client's: all of that follows, behind a
-        /// `&`. A `?` at its end drops the client's.
+        /// `&`. A `?` at its end drops the client's. A path that begins with a group is 404 where that says no slash.
         pub to: Template = required(rewritten_path()),
         /// This route answers for that path, whatever route it is of: nginx's `break`. Not with `cache`, whose responses are found by
         /// paths, and not before routes.

@@ -167,7 +167,7 @@ fn word(name: &str) -> Option<String> {
 }
 
 /// nginx's variables that kettle has a word for.
-const WORDS: [(&str, &str); 20] = [
+const WORDS: [(&str, &str); 21] = [
     ("host", "{host}"),
     ("remote_addr", "{client_ip}"),
     ("remote_port", "{client_port}"),
@@ -184,6 +184,8 @@ const WORDS: [(&str, &str); 20] = [
     ("content_type", "{header:content-type}"),
     ("content_length", "{header:content-length}"),
     ("status", "{status}"),
+    // There is no early data here.
+    ("ssl_early_data", ""),
     // Maps of ours.
     ("https", "{map:https}"),
     ("is_args", "{map:is_args}"),

@@ -47,6 +47,8 @@ fn no_request_decides_about_the_host() {
 #[test]
 fn a_rewritten_path_is_a_path() {
     for text in [
+        "{1}",
+        "{name}/x",
         "/a{rest}",
         "/a b/é/{1}",
         "/{page}",

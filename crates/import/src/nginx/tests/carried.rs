@@ -167,6 +167,10 @@ const CARRIED_OVER: &[(&str, &str)] = &[
         "request_headers = { \"X-Real-IP\" = \"{client_ip}\", \"X-Port\" = \"443\", \"X-Url\" = \"{scheme}://{host}/{{\", \"X-No\" = \"{header:x}\", \"X-Request-Id\" = \"{header:x-request-id}\" }",
     ),
     (
+        "location /b/ { proxy_pass http://app; proxy_set_header Early-Data $ssl_early_data; }",
+        "\"Early-Data\" = []",
+    ),
+    (
         "location /b/ { proxy_pass http://app; proxy_request_buffering off; }",
         "request_buffering = \"off\"",
     ),

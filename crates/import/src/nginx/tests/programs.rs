@@ -68,6 +68,13 @@ fn a_location_for_php_becomes_a_route_with_programs() {
             None,
             true,
         ),
+        (
+            r"^(.+\.php)(.*)$",
+            "if (!-f $document_root$fastcgi_script_name) { return 404; }",
+            r"^(.+\.php)(.*)$",
+            None,
+            true,
+        ),
         (r"^/(index|load)\.php$", "", "", None, false),
         (r"^/app/(.+\.php)$", "", "", None, false),
     ] {
@@ -96,6 +103,20 @@ fn a_location_for_php_becomes_a_route_with_programs() {
         told.extend(path_info.then_some("PATH_INFO"));
         assert_eq!(fastcgi.params.iter().map(|it| &*it.0).collect::<Vec<_>>(), told);
         assert!(fastcgi.params.iter().skip(1).all(|it| it.1.is_empty()));
+    }
+}
+
+#[test]
+fn what_follows_a_program_without_a_slash_is_no_file() {
+    let all = routes(&format!(
+        "location ~ ^(.+\\.php)(.*)$ {{ fastcgi_split_path_info ^(.+\\.php)(.*)$; {PARAMS} fastcgi_pass unix:/run/php.sock; }}"
+    ));
+    let of_place: Vec<_> = all.iter().filter(|it| it.regex.is_some()).collect();
+    let [programs, other] = of_place.as_slice() else { panic!("{all:#?}") };
+    assert_eq!(other.respond.as_ref().map(|it| it.status), Some(404));
+    let fits = |route: &Route, path| route.regex.as_ref().is_some_and(|it| it.fits(path));
+    for (path, runs) in [("/a.php", true), ("/a.php/x", true), ("/a.phpx", false)] {
+        assert_eq!((fits(programs, path), fits(other, path)), (runs, true), "{path}");
     }
 }
 

@@ -58,6 +58,14 @@ pub(super) fn file_of(condition: &Directive) -> Option<String> {
     (asks && !path.contains('$')).then(|| path.clone())
 }
 
+/// The path of which an `if` asks that no file is there.
+pub(super) fn missing(condition: &Directive) -> Option<String> {
+    match inside(condition).as_slice() {
+        [operator, path] if operator == "!-f" => Some(path.clone()),
+        _ => None,
+    }
+}
+
 /// A file below the root of the place, or elsewhere.
 fn there(
     operator: &str,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use kettle_config::{Origin, quoted};
 
 use super::Writer;
+use super::condition;
 use super::pass::ignored;
 use super::place::Spot;
 use super::root::{Root, root_of};
@@ -239,6 +240,24 @@ fn script_of<'t>(
     is_plain.then_some(Script::Fixed(fixed)).ok_or(shut)
 }
 
+/// True of an `if` that answers 404 for a program that is not there, in a place that runs none but those of its folder.
+pub(super) fn asks_for_program(condition: &Directive, scope: &Scope<'_>) -> bool {
+    let is_program = |path: &str| {
+        let name = ROOTS.iter().find_map(|root| path.strip_prefix(root));
+        name == Some("$fastcgi_script_name")
+    };
+    let [answer] = condition.inner() else { return false };
+    let params = scope.all("fastcgi_param");
+    let script = params.iter().rfind(|it| it.word(0) == "SCRIPT_FILENAME");
+    let has = |name: &str| scope.own().iter().any(|it| it.name == name);
+    answer.name == "return"
+        && answer.words == ["404"]
+        && has("fastcgi_pass")
+        && !has("try_files")
+        && script.is_some_and(|it| is_program(it.word(1)))
+        && condition::missing(condition).is_some_and(|path| is_program(&path))
+}
+
 /// What the names of all files end with that an expression fits: `.php` of `\.php$` and of `[^/]\.php(/|$)`.
 fn ending_of(regex: &str) -> Option<String> {
     let alternatives = split_at_bars(regex);
@@ -252,6 +271,13 @@ fn ending_of(regex: &str) -> Option<String> {
     let (_, letters) = bare.trim_end_matches(')').rsplit_once("\\.")?;
     let is_plain = !letters.is_empty() && letters.bytes().all(|it| it.is_ascii_alphanumeric());
     is_plain.then(|| format!(".{letters}"))
+}
+
+/// Where anything may follow the name of a program: the expression of what begins with a slash there. The rest runs nothing here, and
+/// is no file either.
+pub(super) fn narrowed(regex: &str) -> Option<String> {
+    ending_of(regex)?;
+    Some(format!("{}(/.*)?$", regex.strip_suffix("(.*)$")?))
 }
 
 /// What the name of one program ends with.
@@ -369,7 +395,7 @@ const USUAL: [(&str, &[&str]); 20] = [
 const OWN: [&str; 3] = ["CONTENT_LENGTH", "CONTENT_TYPE", "REQUEST_METHOD"];
 const ROOTS: [&str; 2] = ["$document_root", "$realpath_root"];
 /// How expressions for programs end.
-const ENDS: [&str; 6] = ["$", "(/|$)", "($|/)", "(?:/|$)", "(?:$|/)", "(/.*)?$"];
+const ENDS: [&str; 8] = ["(/|$)", "($|/)", "(?:/|$)", "(?:$|/)", "(/.*)?$", "(.*)$", "(/.+)$", "$"];
 const BODY_BYTES_MAX: u64 = 1024 * 1024 * 1024 * 1024;
 const VARIABLES: &str = "a variable says which application is asked";
 const OTHER_SCRIPT: &str = "the file that runs is the one that was found below `root`, or `script`";

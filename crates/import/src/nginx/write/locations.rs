@@ -4,6 +4,7 @@ use kettle_config::{Expression, Origin, Template};
 
 use super::Writer;
 use super::before::Left;
+use super::fastcgi;
 use super::pages::asks_services;
 use super::phase::{DECIDES, Found, Way};
 use super::place::{Here, Spot, Spots};
@@ -243,7 +244,14 @@ impl Writer<'_> {
         if let Some(directive) = own.clone().find(|it| it.name == "fastcgi_pass") {
             let mut routes = self.missing_programs(scope, &route, (spots, spot))?;
             let is_led = !routes.is_empty();
-            routes.push(self.fastcgi(scope, directive, route, (spot, is_led))?);
+            let mut programs = self.fastcgi(scope, directive, route.clone(), (spot, is_led))?;
+            let regex = route.key.regex.as_deref().and_then(fastcgi::narrowed);
+            let regex = regex.filter(|_| matches!(programs.answer, Answer::Programs(Some(_), _)));
+            let answer = Answer::Text("{ status = 404 }".to_owned());
+            let others = regex.is_some().then_some(Route { answer, ..route });
+            programs.key.regex = regex.or(programs.key.regex);
+            routes.push(programs);
+            routes.extend(others);
             return Ok(routes);
         }
         self.files(scope, route, (spots, spot))

@@ -8,6 +8,7 @@ use kettle_config::{Expression, quoted};
 use super::Writer;
 use super::answer::{Flag, Known, Returned, returned, rewritten};
 use super::condition::{self, Asked};
+use super::fastcgi;
 use super::place::{Spot, Spots};
 use super::route::{Answer, Key, Place, Route, Rule};
 use crate::nginx::location::{Shut, guards};
@@ -110,11 +111,13 @@ impl Writer<'_> {
                 "break" => break,
                 "return" => return self.end(directive, &way, found),
                 "rewrite" => {
-                    let decides = rest().any(|it| DECIDES.contains(&&*it.name));
-                    if self.rewrite(directive, decides, &mut way, found)? {
+                    let (_, behind) = directives.split_at(at + 1);
+                    if self.rewrite(directive, behind, &mut way, found)? {
                         return Ok(());
                     }
                 }
+                // kettle answers so by itself.
+                "if" if fastcgi::asks_for_program(directive, &way.scope) => {}
                 "if" => {
                     let root = self.condition_root(directive, &way.scope, key);
                     let asked = condition::read(directive, &way.said, &way.scope, root.as_deref());
@@ -251,11 +254,16 @@ impl Writer<'_> {
     fn rewrite<'t>(
         &mut self,
         directive: &'t Directive,
-        decides: bool,
+        behind: &[&'t Directive],
         way: &mut Way<'t>,
         found: &mut Found<'_, 't>,
     ) -> Result<bool, Shut<'t>> {
         let shut = |why| Shut { directive, why };
+        let decides = |it: &&&Directive| DECIDES.contains(&&*it.name);
+        let decides = || behind.iter().filter(decides);
+        // The first rule that fits is the last one that is asked.
+        let ends =
+            |it: &&Directive| it.name == "rewrite" && ["break", "last"].contains(&it.word(2));
         let known = way.known(self.only_scheme());
         let mut read = rewritten(directive, &known);
         let mut kept = None;
@@ -287,8 +295,8 @@ impl Writer<'_> {
             Flag::Redirect if way.rules.iter().any(|it| it.status.is_none()) => {
                 return Err(shut(ORDER));
             }
-            Flag::None if decides => return Err(shut(GOES_ON)),
-            Flag::Break if decides && !is_whole => return Err(shut(GOES_ON)),
+            Flag::None if decides().next().is_some() => return Err(shut(GOES_ON)),
+            Flag::Break if !is_whole && !decides().all(ends) => return Err(shut(GOES_ON)),
             Flag::Break if !stays(&rule, found) => {
                 let Some(replaced) = beginning(&rule, found) else {
                     way.rules.push(Rule { stays: true, ..rule });
