@@ -1,6 +1,7 @@
 //! Routes that ask a service whether a request may go on (`auth_request` of nginx). Whatever is not a clear yes or no lets nobody in.
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -144,7 +145,7 @@ impl ForwardAuth {
         }
         let begun = Instant::now();
         let asked = Box::pin(self.exchange(service, pool, &question));
-        let asked = tokio::time::timeout(self.settings.timeout, asked);
+        let asked = pin!(tokio::time::timeout(self.settings.timeout, asked));
         let said = request.body.while_there(asked).await;
         *notes.auth_time.get_or_insert_default() += begun.elapsed();
         let Ok(said) = said else { return Err(Stopped::Gone) };

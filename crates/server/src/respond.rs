@@ -62,7 +62,7 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
     };
     let mut start = Start::at(None);
     if let Some(wanted) = site.go_on(&mut start, request) {
-        Box::pin(site.go_on_knowing(files, &mut start, wanted, request)).await;
+        site.go_on_knowing(files, &mut start, wanted, request).await;
     }
     let head = &request.head;
     let Ok(asked_path) = head.path() else { return lost(request) };
@@ -90,7 +90,7 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
                     Some(response)
                 }
                 Err(so_far) => {
-                    start.begun = Some(so_far);
+                    start.begun = Some(Box::new(so_far));
                     None
                 }
             }

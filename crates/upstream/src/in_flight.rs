@@ -190,8 +190,11 @@ impl InFlight {
     /// [`UpstreamError`].
     pub async fn next_head(&mut self) -> Result<ResponseHead<Bytes>, UpstreamError> {
         let (pool, time_max) = (Rc::clone(&self.lease.pool), self.timeout);
-        let head = timeout(time_max, poll_fn(|context| self.poll_head(context)));
-        pool.until_drained(async { head.await.unwrap_or(Err(UpstreamError::TimedOut)) }).await
+        let mut head = pin!(timeout(time_max, poll_fn(|context| self.poll_head(context))));
+        let head = poll_fn(|context| {
+            head.as_mut().poll(context).map(|head| head.unwrap_or(Err(UpstreamError::TimedOut)))
+        });
+        pool.until_drained(pin!(head)).await
     }
 
     /// As [`next_head`](Self::next_head), without a limit of time.

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -188,13 +189,13 @@ impl Pool {
         self.drain_over.notify_waiters();
     }
 
-    /// Waits for a server, but not when the time to drain is over.
+    /// Waits for a server, but not when the time to drain is over. The work is pinned where it is, so that the wait has no room for it.
     ///
     /// # Errors
     /// Those of `work`, or [`UpstreamError::Stopping`].
     pub async fn until_drained<T>(
         &self,
-        work: impl Future<Output = Result<T, UpstreamError>>,
+        work: Pin<&mut impl Future<Output = Result<T, UpstreamError>>>,
     ) -> Result<T, UpstreamError> {
         let over = async {
             while !self.is_drain_over.get() {

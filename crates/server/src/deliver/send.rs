@@ -1,7 +1,7 @@
 //! A response's body on its way to the client, whichever protocol that speaks: the only place that tells bodies apart.
 
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -139,8 +139,8 @@ async fn send_upstream<'u, S: ClientSide<'u>>(
         keep_pace(side, body);
         let trailers = is_end.then(|| body.take_trailers());
         let worker = side.worker();
-        let passing = portions::pass(side, piece.unwrap_or_default(), trailers);
-        taken(passing, body, worker).await?;
+        let piece = piece.unwrap_or_default();
+        taken(pin!(portions::pass(side, piece, trailers)), body, worker).await?;
         if is_direct {
             side.send_direct(body).await?;
         }
@@ -157,11 +157,10 @@ async fn send_upstream<'u, S: ClientSide<'u>>(
 
 /// Waits for a client to take something. What comes behind that is stored meanwhile, if it is to be.
 pub(super) async fn taken<T>(
-    taking: impl Future<Output = T>,
+    mut taking: Pin<&mut impl Future<Output = T>>,
     body: &mut UpstreamBody,
     worker: &WorkerState,
 ) -> T {
-    let mut taking = pin!(taking);
     poll_fn(|context| {
         let taken = taking.as_mut().poll(context);
         if taken.is_pending() {

@@ -5,6 +5,7 @@
 //! | has a known length, from a server without TLS | received where records keep it (`user`), or through a pipe (`kernel-splice`) |
 //! | anything else | from memory (`user`, `kernel-write`) |
 
+use std::pin::pin;
 use std::task::Context;
 
 use kettle_config::TxPathChoice;
@@ -64,8 +65,8 @@ impl Delivery<'_> {
         let (mut full_reads, worker) = (0, self.sending.worker);
         let pipes = &worker.pipes;
         while let Some((_, left_bytes)) = body.direct() {
-            let allowed = portions::allowed(self, true);
-            let left_bytes = left_bytes.min(taken(allowed, body, worker).await?);
+            let allowed_bytes = taken(pin!(portions::allowed(self, true)), body, worker).await?;
+            let left_bytes = left_bytes.min(allowed_bytes);
             if body.is_stored() {
                 break;
             }
@@ -84,8 +85,8 @@ impl Delivery<'_> {
                         .await?;
                     self.keep_pace(body);
                     let piece = piece.unwrap_or_default();
-                    let sending = portions::send_piece(self, Piece::Memory(&piece), false);
-                    taken(sending, body, worker).await?;
+                    let piece = Piece::Memory(&piece);
+                    taken(pin!(portions::send_piece(self, piece, false)), body, worker).await?;
                     continue;
                 }
                 None => self.seal_direct(body, left_bytes, &mut full_reads).await?,
@@ -123,7 +124,7 @@ impl Delivery<'_> {
         self.keep_pace(body);
         *full_reads = if bytes == wanted_bytes { full_reads.saturating_add(1) } else { 0 };
         let worker = self.sending.worker;
-        taken(self.flush(false), body, worker).await?;
+        taken(pin!(self.flush(false)), body, worker).await?;
         self.delivered.body_bytes += bytes as u64;
         Ok(())
     }
@@ -148,7 +149,7 @@ impl Delivery<'_> {
                 stream.poll_kernel_splice(context, pipe, wanted_bytes)
             };
             let worker = self.sending.worker;
-            let sent_bytes = taken(self.client_takes(splice), body, worker).await??;
+            let sent_bytes = taken(pin!(self.client_takes(splice)), body, worker).await??;
             self.note_taken(sent_bytes);
             self.delivered.body_bytes += sent_bytes as u64;
         }

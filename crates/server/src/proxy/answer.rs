@@ -92,17 +92,22 @@ pub async fn respond(
     }
     let trace = notes.upstream.insert(Trace::default());
     let mut stored = None;
-    let outcome = async {
-        if is_stored {
-            trace.backend = Some(Arc::clone(&route.upstream.backend));
-            let mut body = take_in(route, bodies, request).await?;
-            body.stays(!outgoing.retries.is_empty());
-            outgoing.announce_body(BodyFraming::Length(body.bytes()));
-            stored = Some(body);
+    let mut failed = None;
+    if is_stored {
+        trace.backend = Some(Arc::clone(&route.upstream.backend));
+        match Box::pin(take_in(route, bodies, request)).await {
+            Ok(mut body) => {
+                body.stays(!outgoing.retries.is_empty());
+                outgoing.announce_body(BodyFraming::Length(body.bytes()));
+                stored = Some(body);
+            }
+            Err(error) => failed = Some(error),
         }
-        ask(route, pool, &outgoing, &mut stored, request, trace).await
+    }
+    let outcome = match failed {
+        None => ask(route, pool, &outgoing, &mut stored, request, trace).await,
+        Some(error) => Err(error),
     };
-    let outcome = outcome.await;
     outcome.or_else(|error| {
         let (status, reason) = match &error {
             PassError::Upstream(error) => (error.status(), error.reason()),
@@ -170,11 +175,12 @@ async fn ask(
     // The answer of a server that is passed on if no other takes the request.
     let mut kept: Option<KeptAnswer> = None;
     let (in_flight, head, sent) = loop {
-        let begun = begin(&mut upstream, pool, &mut attempts, reuse, request, trace).await;
-        let mut in_flight = match begun {
-            Ok(in_flight) => in_flight,
-            Err(error) => break kept_answer(error, kept, trace)?,
-        };
+        // What is matched is not named: a name would keep its memory while the server is waited for.
+        let mut in_flight =
+            match begin(&mut upstream, pool, &mut attempts, reuse, request, trace).await {
+                Ok(in_flight) => in_flight,
+                Err(error) => break kept_answer(error, kept, trace)?,
+            };
         let conversed = converse(route, &mut in_flight, outgoing, stored.as_mut(), request).await;
         let (head, sent) = match conversed {
             Ok(answered) => answered,
@@ -289,7 +295,7 @@ async fn begin(
 ) -> Result<InFlight, PassError> {
     // Pinned where they are: each wait that they go through would have a copy of them.
     let begin = pin!(InFlight::begin(upstream, pool, attempts, reuse, trace));
-    Ok(request.body.while_there(pool.until_drained(begin)).await??)
+    Ok(request.body.while_there(pin!(pool.until_drained(begin))).await??)
 }
 
 /// How much of a request had been sent when its response began.
@@ -312,7 +318,7 @@ async fn converse(
     if !request.body.framing().is_empty() {
         let (is_head, bytes_max) = (outgoing.is_head(), route.request_body_bytes_max);
         let uploaded = if let Some(stored) = stored {
-            request.body.while_there(pin!(upload_stored(in_flight, stored))).await?
+            request.body.while_there(Box::pin(upload_stored(in_flight, stored)).as_mut()).await?
         } else {
             let trailers = route.request_trailers(&request.head, request.client);
             let taken_back = request.body.taken_back();
@@ -320,7 +326,7 @@ async fn converse(
                 biased;
                 // The body's end comes with it.
                 () = taken_back => return Err(PassError::Disconnected),
-                uploaded = upload(in_flight, is_head, &mut request.body, bytes_max, &trailers) => uploaded,
+                uploaded = Box::pin(upload(in_flight, is_head, &mut request.body, bytes_max, &trailers)) => uploaded,
             }
         };
         match uploaded {

@@ -39,7 +39,7 @@ pub(super) async fn while_asked<T>(
                 known = &mut known => Some(known),
             }
         };
-        if let Some(known) = request.body.while_there(next).await? {
+        if let Some(known) = request.body.while_there(pin!(next)).await? {
             return Ok(known);
         }
     }

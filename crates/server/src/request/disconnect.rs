@@ -3,6 +3,7 @@
 
 use std::future::{Future, pending, poll_fn};
 use std::io;
+use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use kettle_tls::stream::{Filled, Stream, StreamError};
@@ -17,13 +18,14 @@ pub(crate) struct Disconnected;
 
 impl<'c> RequestBody<'c> {
     /// Waits for something, but not for the sake of a client that has gone. One that only said close_notify gets its answer; what
-    /// one sends ahead is kept, up to a bound, for the next request.
+    /// one sends ahead is kept, up to a bound, for the next request. The work is pinned where it is: a wait that took it by value would
+    /// have room for it twice.
     ///
     /// # Errors
     /// [`Disconnected`].
     pub(crate) async fn while_there<T>(
         &mut self,
-        work: impl Future<Output = T>,
+        work: Pin<&mut impl Future<Output = T>>,
     ) -> Result<T, Disconnected> {
         tokio::select! {
             biased;
@@ -65,16 +67,19 @@ impl ClientWatch<'_> {
 /// Ends when a client has gone that waits for its response: with its FIN, whatever it said in front of that. A close_notify alone
 /// only ends what it sends.
 pub(crate) async fn disconnect(client: &mut Stream) -> StreamError {
-    match poll_fn(|context| poll_ahead(client, context)).await {
+    let ahead = match poll_fn(|context| poll_ahead(client, context)).await {
+        Ok(ahead) => ahead,
         Err(error) => return error,
+    };
+    match ahead {
         // What it still sends says nothing (RFC 8446 §6.1), and its FIN stands behind that.
-        Ok(Ahead::Goodbye) => {
+        Ahead::Goodbye => {
             while let Ok(false) = poll_fn(|context| client.poll_drain(context)).await {
                 yield_now().await;
             }
         }
-        // The rest is read when it is served. Its FIN is seen behind what its socket holds.
-        Ok(Ahead::Enough) => client.peer_ended().await,
+        // The rest is read when it is served. Its FIN is seen behind what its socket holds. Boxed: most clients send nothing ahead.
+        Ahead::Enough => Box::pin(client.peer_ended()).await,
     }
     ended()
 }

@@ -279,7 +279,7 @@ impl Place<'_> {
         responder: &Responder,
         site: &Site,
         request: &mut Request<'_>,
-        begun: Option<Begun>,
+        begun: Option<Box<Begun>>,
         held: &mut Held,
         notes: &mut LogNotes,
     ) -> Result<Step, Failure> {
@@ -335,7 +335,7 @@ impl Place<'_> {
         site: &Site,
         route: &Route,
         request: &mut Request<'_>,
-        begun: Option<Begun>,
+        begun: Option<Box<Begun>>,
         (held, notes): (&mut Held, &mut LogNotes),
     ) -> Result<Step, Failure> {
         let (mut rewritten, mut stays) = (None, false);
@@ -401,3 +401,17 @@ pub(super) fn configured_of<'c>(site: &'c Site, route: Option<&'c Route>) -> &'c
 
 /// How often a route is looked for: as with nginx.
 const STEPS_MAX: usize = 11;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::respond::tests::stage::future_bytes;
+
+    /// Each request that is passed on has it in memory of its own, and each step within is moved into the one around it.
+    #[test]
+    fn the_way_of_a_proxied_request_takes_no_more_memory_than_it_did() {
+        let bytes =
+            future_bytes(|(it, site, start, request)| respond_slowly(it, site, start, request));
+        assert!(bytes <= 3_200, "{bytes}");
+    }
+}

@@ -122,7 +122,8 @@ impl Attempts {
         let (slot, started) = match choice {
             Choice::Taken(slot) => (slot, now),
             Choice::Full if !self.has_answer => {
-                (self.wait_or_leave(&successor).await?, Instant::now())
+                // Boxed: most requests wait for no slot.
+                (Box::pin(self.wait_or_leave(&successor)).await?, Instant::now())
             }
             Choice::Full | Choice::Nobody | Choice::Drained => return Err(self.exhausted()),
         };

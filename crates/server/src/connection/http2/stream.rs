@@ -53,8 +53,8 @@ impl Shared {
                         431
                     }
                 };
-                let response = self.refuse(&worker, &own, None, status, &start).await;
-                return self.deliver(&stream, None, None, is_head, response, &start).await;
+                let mut response = self.refuse(&worker, &own, None, status, &start).await;
+                return self.deliver(&stream, None, None, is_head, &mut response, &start).await;
             }
         };
         start.client = self.connection.borrow().client(Some(&head), number);
@@ -68,39 +68,53 @@ impl Shared {
             discard_bytes_max,
         );
         let mut request = Request::of_stream(head, framing, source, &start.client);
-        let answer = match &answering {
-            None => self.refuse(&worker, &own, Some(&request.head), 421, &start).await.into(),
-            Some(answering) => {
-                let asked = (&*worker, answering.router(), &mut request);
-                let answer = respond_unless_taken_back(asked, &stream).await;
-                answer.unwrap_or_else(|| self.taken_back(answering, &request.head))
-            }
-        };
-        let Request { head, body: mut request_body, .. } = request;
-        let response = match answer {
-            Answer::Response(response) => response,
-            Answer::Tunnel(response, upgraded) => {
-                drop(request_body);
-                // It may outlive many configurations.
-                drop((own, answering));
-                return Box::pin(self.carry(stream, head, response, *upgraded, start)).await;
-            }
-            Answer::Nothing(nothing) => {
-                if nothing.has_client() {
-                    stream.reset(ErrorCode::CANCEL);
+        let mut response = {
+            let answer = match &answering {
+                None => self.refuse(&worker, &own, Some(&request.head), 421, &start).await.into(),
+                Some(answering) => {
+                    let asked = (&*worker, answering.router(), &mut request);
+                    let answer = respond_unless_taken_back(asked, &stream).await;
+                    answer.unwrap_or_else(|| self.taken_back(answering, &request.head))
                 }
-                self.note_end(false);
-                let connection = self.connection.borrow();
-                return connection.log_unsent(self.session.as_ref(), &head, &nothing, &start);
+            };
+            match answer {
+                Answer::Response(response) => response,
+                Answer::Tunnel(response, upgraded) => {
+                    let Request { head, body, .. } = request;
+                    drop(body);
+                    // It may outlive many configurations.
+                    drop((own, answering));
+                    return Box::pin(self.carry(stream, head, response, *upgraded, start)).await;
+                }
+                Answer::Nothing(nothing) => {
+                    return self.end_unsent(&stream, &request.head, &nothing, &start);
+                }
             }
         };
-        let upload = request_body.upload();
-        self.deliver(&stream, upload, Some(&head), is_head, response, &start).await;
-        drop(head);
+        let upload = request.body.upload();
+        let head = Some(&*request.head);
+        self.deliver(&stream, upload, head, is_head, &mut response, &start).await;
+        // Their memory is given back before the rest of the request's body is waited for.
+        drop((request.head, response));
         if framing != BodyFraming::None {
             // What is left of it after that is of no interest (RFC 9113 §8.1).
-            let _ = request_body.discard().await;
+            let _ = request.body.discard().await;
         }
+    }
+
+    /// Ends a stream that gets no response, and logs its request.
+    fn end_unsent(
+        &self,
+        stream: &Http2Stream,
+        head: &Head,
+        nothing: &Nothing,
+        start: &RequestStart,
+    ) {
+        if nothing.has_client() {
+            stream.reset(ErrorCode::CANCEL);
+        }
+        self.note_end(false);
+        self.connection.borrow().log_unsent(self.session.as_ref(), head, nothing, start);
     }
 
     /// The answer to what never became a request of a site's.
@@ -124,17 +138,17 @@ impl Shared {
         upload: Option<ConcurrentUpload<'_>>,
         request: Option<&Head>,
         is_head: bool,
-        mut response: Response,
+        response: &mut Response,
         start: &RequestStart,
     ) {
         let (worker, preference) = {
             let connection = self.connection.borrow();
-            (Rc::clone(&connection.worker), connection.preference(&response))
+            (Rc::clone(&connection.worker), connection.preference(response))
         };
         let edge = Edge::of_http2(worker.date_line(), is_head, self.session.is_some());
         let mut head = worker.heads.take();
         // Written as HTTP/1.1 would; `send_head` turns the lines into fields.
-        write_head(&mut head, &mut response, &edge);
+        write_head(&mut head, response, &edge);
         let length = response.body.length();
         let (bytes, is_file) = (length.unwrap_or(0), response.body.file().is_some());
         let demand = Demand { bytes, is_file, is_last: false };
@@ -147,7 +161,7 @@ impl Shared {
         if is_said {
             let said = request.into_iter().flat_map(|head| head.header_values("priority"));
             let priority = Priority::parse(said);
-            let sent = self.send_body(&worker, stream, upload, priority, &mut response);
+            let sent = self.send_body(&worker, stream, upload, priority, response);
             delivered.completed = sent.await;
         }
         delivered.body_bytes = stream.sent_bytes();
@@ -264,5 +278,20 @@ async fn respond_unless_taken_back(
         biased;
         response = respond(&worker.responder, router, request) => Some(response),
         () = poll_fn(|context| stream.poll_gone(context)) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::respond::tests::stage::future_bytes;
+
+    /// There may be many streams, and each has it in memory of its own.
+    #[test]
+    fn a_stream_takes_no_more_memory_than_it_did() {
+        let bytes = future_bytes(|(it, request, stream, answering, number)| {
+            Shared::serve(it, request, stream, answering, number)
+        });
+        assert!(bytes <= 2_944, "{bytes}");
     }
 }

@@ -242,3 +242,8 @@ pub(super) fn set_modified(path: &std::path::Path, seconds: u64) {
     let file = fs::File::options().write(true).open(path).unwrap();
     file.set_modified(UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
 }
+
+/// The memory of the future that a function returns, in bytes.
+pub(crate) fn future_bytes<A, F: Future>(_: impl FnOnce(A) -> F) -> usize {
+    size_of::<F>()
+}

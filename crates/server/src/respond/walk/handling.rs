@@ -26,7 +26,7 @@ pub(super) struct Looked {
     /// True if it was done.
     pub(super) is_done: bool,
     /// How far that came.
-    pub(super) begun: Option<Begun>,
+    pub(super) begun: Option<Box<Begun>>,
 }
 
 /// The answer of a route's handler, for this path if not the one that was asked for.
@@ -62,7 +62,7 @@ pub(super) async fn by_handler(
         Handler::Cached(cached) => {
             let path = path_of(&request.head, path)?.to_owned();
             let begun = match looked.begun {
-                Some(begun) => begun,
+                Some(begun) => *begun,
                 None => match proxy_cache::ready(cached, files, &path, request, notes) {
                     Ok(mut response) => {
                         compress(Some(route), files, &request.head, &mut response);
@@ -74,7 +74,7 @@ pub(super) async fn by_handler(
             let answer = proxy_cache::respond(
                 cached, files, pool, bodies, &path, begun, request, held, notes,
             );
-            answer.await?
+            Box::pin(answer).await?
         }
         Handler::Fixed(fixed) => {
             fixed_answer(fixed, path_of(&request.head, path)?, Asked::of(request), site.words())?
@@ -123,10 +123,10 @@ async fn by_files<'r>(
         (Some(response), _) => FileAnswer::Response(response),
         (None, Some(path)) => {
             let target = Target { path, has_encoded_slash: false, ..target };
-            files.respond(own, target, path, request).await?
+            Box::pin(files.respond(own, target, path, request)).await?
         }
         (None, None) if is_passed_on => FileAnswer::Missing,
-        (None, None) => files.respond(own, target, asked_path, request).await?,
+        (None, None) => Box::pin(files.respond(own, target, asked_path, request)).await?,
     };
     Ok(match (answer, &route.missing) {
         (FileAnswer::Response(response), _) => Filed::Step(Step::Answer(response.into())),

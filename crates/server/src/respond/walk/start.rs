@@ -24,7 +24,7 @@ pub(in crate::respond) struct Start<'s> {
     /// The path by which it was found, if that is not the one that was asked for.
     pub(in crate::respond) path: Option<String>,
     /// How far it came with what a store may have.
-    pub(in crate::respond) begun: Option<Begun>,
+    pub(in crate::respond) begun: Option<Box<Begun>>,
     /// The last of what comes before routes that has done anything.
     behind: Option<usize>,
     /// What led to the path, if it is not the one that was asked for.
@@ -131,7 +131,7 @@ impl Site {
     ) {
         let mut wanted = Some(wanted);
         while let Some(next) = wanted {
-            if let Err(error) = look(files, self, next, request).await {
+            if let Err(error) = Box::pin(look(files, self, next, request)).await {
                 start.route = None;
                 start.outcome = Some(Box::new(Err(error.into())));
                 return;
@@ -216,7 +216,7 @@ pub(super) async fn knowing<T>(
     loop {
         let answer = ask(Asked::of(request));
         match request.files.take_wanted() {
-            Some(wanted) => look(files, site, wanted, request).await?,
+            Some(wanted) => Box::pin(look(files, site, wanted, request)).await?,
             None => return Ok(answer),
         }
     }
