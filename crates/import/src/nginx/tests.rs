@@ -326,6 +326,21 @@ fn includes_are_followed() {
     assert!(diagnostics.contains("/n/one:1:1: /n/nginx.conf includes itself"), "{diagnostics}");
 }
 
+/// A container's folders, say: kettle would not start with them.
+#[test]
+fn a_folder_that_a_machine_has_not_is_closed_whatever_is_above() {
+    let text = server("location /static/ { alias /app/static/; }");
+    let path = Path::new("/etc/nginx/nginx.conf");
+    let mut files = Files::with("/etc/nginx/nginx.conf", &text);
+    let routes = |files: &Files| import_file(path, files).unwrap().toml;
+    // Of a machine that is somewhere else nobody knows.
+    assert!(routes(&files).contains("root = \"/app\""));
+    files.0.insert("/usr/bin/env".into(), String::new());
+    let made = routes(&files);
+    assert!(!made.contains("root = \"/app\"") && made.contains("status = 404"), "{made}");
+    assert!(made.contains("/app is not there, so that `location /static/` gets 404"), "{made}");
+}
+
 /// Each mistake with the beginning of what is said of it and its place.
 #[test]
 fn mistakes_are_told_with_their_place() {

@@ -299,9 +299,9 @@ impl Writer<'_> {
 
     /// True if something is not there, on a machine of which that can be said.
     pub(super) fn is_missing(&self, path: &Path) -> bool {
-        let above = path.ancestors().skip(1).filter(|it| it.parent().is_some());
         let is_known = |it: &Path| self.surroundings.is_there(it);
-        !is_known(path) && above.into_iter().any(is_known)
+        let mut above = path.ancestors().skip(1).filter(|it| it.parent().is_some());
+        !is_known(path) && (above.any(is_known) || is_known(Path::new("/usr")))
     }
 
     fn tries<'t>(
