@@ -243,9 +243,12 @@ fn read_rewritten_path(text: &str) -> Result<Template, Wrong> {
     };
     // What begins with none once it is filled in is 404.
     let may_begin = path.starts_with('/')
-        || matches!(of_path.pieces.first(), Some(Piece::Capture(_) | Piece::Named(_)));
+        || matches!(
+            of_path.pieces.first(),
+            Some(Piece::Path | Piece::Capture(_) | Piece::Named(_))
+        );
     if !may_begin || !of_path.pieces.iter().all(is_taken) {
-        let why = "it is a path that begins with a slash or a group, with {path}, {rest}, {query:NAME}, {map:NAME} and groups";
+        let why = "it is a path that begins with a slash, a group or {path}, with {path}, {rest}, {query:NAME}, {map:NAME} and groups";
         return wrong(why);
     }
     let is_query = |piece: &Piece| *piece == Piece::Word(FieldPart::Word(RequestWord::Query));

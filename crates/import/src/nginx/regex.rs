@@ -230,8 +230,9 @@ pub(super) fn excluded(pattern: &str) -> Option<(String, String)> {
     let length = group_length(&format!("(?!{rest}"))?;
     let (inside, behind) = (rest.get(..length - 4)?, rest.get(length - 3..)?);
     literal(before)?;
-    let has_groups = inside.replace("\\(", "").replace("(?", "").contains('(');
-    if has_groups || has_bare_bar(behind) {
+    // Groups behind it would have other numbers. What goes on so has said nothing in its own.
+    let has_groups = |text: &str| text.replace("\\(", "").replace("(?", "").contains('(');
+    if has_groups(inside) && has_groups(behind) || has_bare_bar(behind) {
         return None;
     }
     let goes_on = translated(&format!("^{before}(?:{inside})"), false)?;
