@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use kettle_config::{Coding, Limits};
+use kettle_config::Limits;
 use kettle_http::target::Target;
 use kettle_http::{Method, negotiate, range};
 use kettle_runtime::clock::{Clock, CoarseClock, OnceAMinute};
@@ -32,9 +32,8 @@ use super::current_roots::RootLookup;
 use super::entry::{Entry, Look, Mark};
 use super::file_route::FileRoute;
 use super::find::Finder;
-use super::generation::GONE;
 use super::listing::{CONTENT_SECURITY_POLICY, Listing, View, write_html, write_json};
-use super::locate::{self, Found, LocateOutcome, Purpose};
+use super::locate::{self, Found, LocateOutcome};
 use super::marks::Marks;
 use super::open_cache::{KeyRef, OpenCache, Remembered};
 use super::precompressed::CodingPreference;
@@ -54,6 +53,7 @@ pub struct Files {
     revalidate: Duration,
     error_pages: RefCell<ErrorPages>,
     looks: RefCell<there::Looks>,
+    programs: RefCell<programs::KnownPrograms>,
     /// Bounds how often it is said that one cannot be read: clients choose how often that happens.
     warning: OnceAMinute,
     /// When files were last closed that nobody asked for.
@@ -101,6 +101,7 @@ impl Files {
             revalidate: limits.revalidate,
             error_pages: RefCell::default(),
             looks: RefCell::default(),
+            programs: RefCell::new(programs::known()),
             warning: OnceAMinute::default(),
             released: Cell::default(),
             patience: limits.write_timeout,
@@ -130,6 +131,7 @@ impl Files {
 
     fn forget_entries(&self) {
         self.cache.borrow_mut().clear();
+        self.programs.borrow_mut().clear();
         self.metrics.open_files(0);
     }
 
@@ -264,50 +266,6 @@ impl Files {
         }
         let entry = self.entry(route, key, found, root, look).await;
         respond::respond(&*entry.map_err(locate::status_of)?, head, &*self.clock)
-    }
-
-    /// Looks for the file of a key. Where it is not any more, all workers are told.
-    async fn lookup(
-        &self,
-        route: &Arc<FileRoute>,
-        relative: &str,
-        key: KeyRef<'_>,
-    ) -> Result<(LocateOutcome, Arc<Root>, Look), HttpError> {
-        let (generation, now) = (route.generation.now(), self.clock.monotonic());
-        let mut purpose = match self.remembered_file(key) {
-            Some(entry) if entry.is_settled() && !self.finder.has_room_for(&entry.content) => {
-                Purpose::Compare
-            }
-            _ => Purpose::Read,
-        };
-        let RootLookup { found, root, looked, .. } = loop {
-            let when = (now, self.disks().deadline());
-            let seen = self.finder.find(route, relative, key.preference, purpose, when).await;
-            let seen = self.seen(route, generation, seen)?;
-            match seen.found {
-                LocateOutcome::File(found)
-                    if !found.is_readable
-                        && !self
-                            .remembered_file(key)
-                            .is_some_and(|it| it.is_still(&found.facts)) =>
-                {
-                    self.finder.release(found);
-                    purpose = Purpose::Read;
-                }
-                _ => break seen,
-            }
-        };
-        if found.is_no_file() {
-            for coding in FORMS {
-                route.generation.tell_gone((key.path, coding));
-            }
-            if let Some(entry) = self.remembered_file(key) {
-                let what = (key.path, key.preference);
-                route.generation.tell(what, (GONE, entry.identity), generation, true);
-                self.cache.borrow_mut().forget(key);
-            }
-        }
-        Ok((found, root, Look { at: looked, generation }))
     }
 
     /// What was seen. Below a new root nothing is what is remembered, by any worker.
@@ -496,5 +454,3 @@ fn add_slash(route: &FileRoute, target: Target<'_>) -> Response {
 /// What keeps the names in a listing from doing anything, unless the operator says otherwise.
 const LISTING_FIELDS: [(&str, &str); 2] =
     [("content-security-policy", CONTENT_SECURITY_POLICY), ("x-content-type-options", "nosniff")];
-/// The forms that a file may be found in.
-const FORMS: [Option<Coding>; 4] = [None, Some(Coding::Br), Some(Coding::Zstd), Some(Coding::Gzip)];

@@ -1,13 +1,38 @@
-//! Programs: the one that was asked for, and the one that answers where nothing was found.
+//! Programs: the one that was asked for, the one that answers where nothing was found, and those that were found lately.
 
+use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
+
+use kettle_config::Coding;
+use quick_cache::unsync::Cache;
 
 use super::{FileAnswer, Files, key};
 use crate::error_page::HttpError;
+use crate::files::entry::Look;
 use crate::files::file_route::FileRoute;
 use crate::files::locate::LocateOutcome;
+use crate::files::open_cache::{Key, KeyRef};
+use crate::files::precompressed::CodingPreference;
 use crate::files::programs::Missing;
+use crate::files::root::Root;
 use crate::request::{Head, Program};
+
+/// The programs that a worker has found lately, each by the path that led to it.
+pub(super) type KnownPrograms = Cache<Key, Rc<KnownProgram>>;
+
+/// A program that was found below a root.
+#[derive(Debug)]
+pub(super) struct KnownProgram {
+    path: Box<str>,
+    root: Arc<Root>,
+    look: Look,
+}
+
+/// None yet.
+pub(super) fn known() -> KnownPrograms {
+    Cache::new(PROGRAMS_MAX)
+}
 
 /// Has a program run that was found for this path below the root, unless another route answers for it, which may ask for more.
 pub(super) fn answer(
@@ -27,6 +52,39 @@ pub(super) fn answer(
 }
 
 impl Files {
+    /// The program that was found by this path within the period of revalidation, if no worker has seen since that one is gone.
+    pub(super) fn known_program(
+        &self,
+        key: KeyRef<'_>,
+        generation: u64,
+        now: Duration,
+    ) -> Option<(LocateOutcome, Arc<Root>, Look)> {
+        let programs = self.programs.borrow();
+        let KnownProgram { path, root, look } = &**programs.get(&without_coding(key))?;
+        let is_fresh =
+            now.saturating_sub(look.at) < self.revalidate && look.generation == generation;
+        let found = || LocateOutcome::Program { path: path.to_string(), path_info: String::new() };
+        is_fresh.then(|| (found(), Arc::clone(root), *look))
+    }
+
+    /// Remembers a program, and tells all workers of it: who finds it gone tells them that.
+    pub(super) fn remember_program(
+        &self,
+        route: &FileRoute,
+        key: KeyRef<'_>,
+        path: &str,
+        root: &Arc<Root>,
+        look: &mut Look,
+    ) {
+        if self.revalidate.is_zero() || key.path.len() > PATH_BYTES_MAX {
+            return;
+        }
+        let what = (key.path, None::<Coding>);
+        look.generation = route.generation.tell(what, path, look.generation, false);
+        let known = KnownProgram { path: path.into(), root: Arc::clone(root), look: *look };
+        self.programs.borrow_mut().insert(without_coding(key).to_key(), Rc::new(known));
+    }
+
     /// Leaves what is not found to a backend, or to the program that is there for it.
     pub(super) async fn leave_missing(
         &self,
@@ -63,3 +121,16 @@ impl Files {
         }
     }
 }
+
+/// Programs answer in no coding.
+fn without_coding(key: KeyRef<'_>) -> KeyRef<'_> {
+    KeyRef { preference: CodingPreference::NONE, ..key }
+}
+
+/// Programs that are remembered by a worker.
+const PROGRAMS_MAX: usize = 1_024;
+/// By longer paths they are not: clients may write a program's path in many ways.
+const PATH_BYTES_MAX: usize = 256;
+
+#[cfg(test)]
+mod tests;

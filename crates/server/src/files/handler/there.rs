@@ -1,22 +1,82 @@
-//! What is there by a path, for conditions.
+//! What is there by a path: for requests, and for conditions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kettle_config::Coding;
 use kettle_runtime::disk::DiskDeadline;
 
 use super::Files;
 use crate::error_page::HttpError;
+use crate::files::current_roots::RootLookup;
+use crate::files::entry::Look;
 use crate::files::file_route::FileRoute;
+use crate::files::generation::GONE;
 use crate::files::locate::{self, LocateOutcome, Purpose};
+use crate::files::open_cache::KeyRef;
 use crate::files::precompressed::CodingPreference;
+use crate::files::root::Root;
 use crate::request::There;
 
 /// What was found lately, and when: by the number of the route and the path below its root.
 pub(super) type Looks = HashMap<(u64, Box<str>), (There, Duration)>;
 
 impl Files {
+    /// Looks for the file of a key. Where it is not any more, all workers are told.
+    pub(super) async fn lookup(
+        &self,
+        route: &Arc<FileRoute>,
+        relative: &str,
+        key: KeyRef<'_>,
+    ) -> Result<(LocateOutcome, Arc<Root>, Look), HttpError> {
+        let (generation, now) = (route.generation.now(), self.clock.monotonic());
+        if let Some(known) = self.known_program(key, generation, now) {
+            return Ok(known);
+        }
+        let mut purpose = match self.remembered_file(key) {
+            Some(entry) if entry.is_settled() && !self.finder.has_room_for(&entry.content) => {
+                Purpose::Compare
+            }
+            _ => Purpose::Read,
+        };
+        let RootLookup { found, root, looked, .. } = loop {
+            let when = (now, self.disks().deadline());
+            let seen = self.finder.find(route, relative, key.preference, purpose, when).await;
+            let seen = self.seen(route, generation, seen)?;
+            match seen.found {
+                LocateOutcome::File(found)
+                    if !found.is_readable
+                        && !self
+                            .remembered_file(key)
+                            .is_some_and(|it| it.is_still(&found.facts)) =>
+                {
+                    self.finder.release(found);
+                    purpose = Purpose::Read;
+                }
+                _ => break seen,
+            }
+        };
+        if found.is_no_file() {
+            for coding in FORMS {
+                route.generation.tell_gone((key.path, coding));
+            }
+            if let Some(entry) = self.remembered_file(key) {
+                let what = (key.path, key.preference);
+                route.generation.tell(what, (GONE, entry.identity), generation, true);
+                self.cache.borrow_mut().forget(key);
+            }
+        }
+        let mut look = Look { at: looked, generation };
+        if let LocateOutcome::Program { path, path_info } = &found
+            && path_info.is_empty()
+            && self.finder.is_current(route, &root)
+        {
+            self.remember_program(route, key, path, &root, &mut look);
+        }
+        Ok((found, root, look))
+    }
+
     /// What is there by a path below the root of a route, as it was within the period of revalidation.
     ///
     /// # Errors
@@ -72,3 +132,5 @@ impl Files {
 const LOOKS_MAX: usize = 4_096;
 /// Longer ones are not.
 const PATH_BYTES_MAX: usize = 256;
+/// The forms that a file may be found in.
+const FORMS: [Option<Coding>; 4] = [None, Some(Coding::Br), Some(Coding::Zstd), Some(Coding::Gzip)];
