@@ -166,6 +166,8 @@ fn add_said(
 ) {
     add_by_words(site, said_by, request, response);
     of_route(site, said_by, control, request, response);
+    // Behind all that the operator says, whatever that was written with.
+    control.inspect(|control| control.say(response));
     of_site(site, route, response);
 }
 

@@ -265,6 +265,7 @@ fn cookies_of_a_yes_are_added_to_the_answer_which_no_cache_may_give_to_others() 
             public,
             "private, x=localhost",
         ),
+        ("headers = { cache-control = [\"public, x={host}\"] }", public, "private, x=localhost"),
     ];
     for (route, field, told) in cases {
         let it = Running::with("", route);

@@ -163,7 +163,7 @@ pub(super) async fn respond_slowly<'s>(
     over.end(request, &mut answer);
     let guard = route.and_then(Route::guard);
     if let Some(response) = answer.response_mut() {
-        say_of_guards((route, said_by), control, request, response);
+        say_of_guards((route, said_by), request, response);
     }
     hold(&mut answer, guard.is_some(), notes, held);
     Outcome { answer, route, said_by, control }
@@ -194,11 +194,9 @@ fn failed(
 /// Says of an answer what follows from who may have it.
 fn say_of_guards(
     (route, said_by): (Option<&Route>, Option<&Route>),
-    control: Option<CacheControl>,
     request: &Request<'_>,
     response: &mut Response,
 ) {
-    control.inspect(|control| control.say(response));
     // What takes the place of an error is an answer of the route that failed, unless its own says who may read it.
     let own = said_by.and_then(Route::guard).filter(|guard| guard.has_cors());
     let guard = own.or(route.and_then(Route::guard));

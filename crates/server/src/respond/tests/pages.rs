@@ -86,6 +86,11 @@ async fn what_keeps_clients_out_on_the_way_is_said_to_caches() {
         rewrite = [{ to = "/out{rest}" }]
         mark_private = false
         [[site.route]]
+        prefix = "/worded"
+        root = "root"
+        deny = ["10.0.0.0/8"]
+        headers = { Cache-Control = "{query:c}" }
+        [[site.route]]
         prefix = "/out"
         root = "root"
         [[site.route]]
@@ -108,6 +113,10 @@ async fn what_keeps_clients_out_on_the_way_is_said_to_caches() {
     for (target, status, control, origin) in [
         ("/in/a.html", 200, Some("private"), None),
         ("/unmarked/a.html", 200, None, None),
+        // What the operator says by words of the request holds, too, where they say anything.
+        ("/worded/a.html?c=max-age=9", 200, Some("max-age=9"), None),
+        ("/worded/a.html", 200, Some("private"), None),
+        ("/worded/none", 404, Some("private"), None),
         ("/out/a.html", 200, None, None),
         // Who may read what another route has, that one says.
         ("/read/a.html", 200, None, Some("*")),
