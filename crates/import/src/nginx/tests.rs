@@ -339,6 +339,8 @@ fn a_folder_that_a_machine_has_not_is_closed_whatever_is_above() {
     let made = routes(&files);
     assert!(!made.contains("root = \"/app\"") && made.contains("status = 404"), "{made}");
     assert!(made.contains("/app is not there, so that `location /static/` gets 404"), "{made}");
+    files.0.insert("/app".into(), String::new());
+    assert!(!routes(&files).contains("root = \"/app\""), "a file, as /dev/null");
 }
 
 /// Each mistake with the beginning of what is said of it and its place.

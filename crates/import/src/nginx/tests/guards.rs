@@ -114,7 +114,7 @@ fn no_neighbour_becomes_looser() {
         // A folder that nobody could look at.
         (
             "location /a/ { root /srv/there/key; } location /a/b { deny 1.2.3.4; }",
-            "/open/* /a/* /a/b*? /",
+            "/open/* /a/*:404 /a/b*? /",
         ),
         (
             "location /a/ { alias /srv/there/key; } location /a/b { deny 1.2.3.4; }",

@@ -20,6 +20,10 @@ fn a_service_is_asked_as_its_location_says() {
         ("location /auth { proxy_pass http://10.0.0.2/; }", "/", "10.0.0.2"),
         ("location /au { proxy_pass http://10.0.0.2/x/; }", "/x/th", "10.0.0.2"),
         ("location ~ ^/auth { proxy_pass http://10.0.0.2; }", "/auth", "10.0.0.2"),
+        // What variables say is put in, and a path that they say is all of it.
+        ("set $to http://10.0.0.2/x; location /au { proxy_pass $to; }", "/x", "10.0.0.2"),
+        ("location = /auth { set $h 10.0.0.2; proxy_pass http://$h/x; }", "/x", "10.0.0.2"),
+        ("location = /auth { set $h 10.0.0.2; proxy_pass http://$h; }", "/auth", "10.0.0.2"),
         (
             "location = /auth { proxy_pass http://10.0.0.2; proxy_set_header Host sso.example; }",
             "/auth",
@@ -84,6 +88,8 @@ fn a_service_that_cannot_be_said_closes_the_place() {
         "location = /auth { return 204; }",
         "location = /auth { proxy_pass http://10.0.0.2/?u=$request_uri; }",
         "location = /auth { proxy_pass http://$host; }",
+        "location = /auth { set $h a; set $h b; proxy_pass http://$h; }",
+        "set $h a; if ($host = a) { set $h b; } location = /auth { proxy_pass http://$h; }",
         "location = /auth { if ($bad) { return 403; } proxy_pass http://10.0.0.2; }",
         "location = /auth { rewrite ^ /x break; proxy_pass http://10.0.0.2; }",
         "location = /auth { proxy_method POST; proxy_pass http://10.0.0.2; }",

@@ -121,7 +121,7 @@ impl Writer<'_> {
     ) -> Result<Option<(PathBuf, Vec<Setting>)>, Shut<'t>> {
         let place = &root.directive.origin;
         let path = self.below_prefix(&root.folder.display().to_string(), place);
-        if self.is_missing(&path) {
+        if self.is_no_folder(&path) {
             let message =
                 format!("{} is not there, so that {} gets 404", path.display(), spot.what());
             let help = "make it, and import anew: kettle starts with folders that are there";

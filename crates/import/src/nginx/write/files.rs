@@ -1,5 +1,6 @@
 //! Files of a place: where they lie, which of them are tried, and what answers where none is there.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use kettle_config::{Template, quoted};
@@ -96,7 +97,7 @@ impl Writer<'_> {
         let asked = prefix_of(&route, &root);
         let asked = asked.map(|prefix| Folder { path: &folder, prefix, symlinks });
         let mut routes = self.missing_files(scope, &route, here, &mut tries, asked.as_ref())?;
-        if self.is_missing(&folder) {
+        if self.is_no_folder(&folder) {
             // Nothing but them answers.
             if routes.iter().any(|it| it.when.len() == route.when.len()) {
                 return Ok(routes);
@@ -302,6 +303,12 @@ impl Writer<'_> {
         let is_known = |it: &Path| self.surroundings.is_there(it);
         let mut above = path.ancestors().skip(1).filter(|it| it.parent().is_some());
         !is_known(path) && (above.any(is_known) || is_known(Path::new("/usr")))
+    }
+
+    /// The same of a folder, and true of what is something else, as `/dev/null`.
+    pub(super) fn is_no_folder(&self, path: &Path) -> bool {
+        let names = self.surroundings.names_in(path);
+        self.is_missing(path) || names.is_err_and(|it| it.kind() == ErrorKind::NotADirectory)
     }
 
     fn tries<'t>(

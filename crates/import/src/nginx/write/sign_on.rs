@@ -13,7 +13,7 @@ use super::target::Kind;
 use super::tls::laxer_backend;
 use crate::nginx::location::Shut;
 use crate::nginx::measure;
-use crate::nginx::scope::Scope;
+use crate::nginx::scope::{Scope, WHOLE_PATH};
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, parts, said_by_service};
 use crate::offer::list;
@@ -50,7 +50,7 @@ impl Writer<'_> {
     fn service(&mut self, spot: &Spot<'_>, uri: &str) -> Result<String, &'static str> {
         let scope = &spot.scope;
         let own = spot.location.map_or(&[][..], Directive::inner);
-        let decides = ["if", "return", "rewrite", "set", "try_files", "limit_except"];
+        let decides = ["if", "return", "rewrite", "try_files", "limit_except"];
         if spot.shut.is_some() || own.iter().any(|it| decides.contains(&&*it.name)) {
             return Err(NO_SERVICE);
         }
@@ -62,12 +62,19 @@ impl Writer<'_> {
         if self.before.iter().any(is_moved) || is_altered {
             return Err(OTHERWISE);
         }
-        let target = read(pass.word(0)).filter(|it| !it.path.contains('$')).ok_or(VARIABLES)?;
+        // A path that variables say is all of it.
+        let asked = pass.word(0);
+        let (asked, is_whole) = match asked.strip_suffix(WHOLE_PATH) {
+            Some(asked) => (asked, true),
+            None => (asked, false),
+        };
+        let target = read(asked).filter(|it| !it.path.contains('$')).ok_or(VARIABLES)?;
         if target.is_tls && laxer_backend(scope).is_some() {
             return Err(OTHERWISE);
         }
         let path = match (&spot.key.regex, target.path) {
             (_, "") => uri.to_owned(),
+            (_, path) if is_whole => path.to_owned(),
             (Some(_), _) => return Err(OTHERWISE),
             (None, path) => format!("{path}{}", uri.strip_prefix(&*spot.path).ok_or(OTHERWISE)?),
         };
