@@ -160,6 +160,12 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
         self.handed.is_none() && self.target.as_ref().is_ok_and(TargetParts::has_encoded_slash)
     }
 
+    /// True if slashes were sent in a row in the path of the target, encoded ones among them. They are one in the path.
+    #[must_use]
+    pub fn has_slash_runs(&self) -> bool {
+        self.target.as_ref().is_ok_and(TargetParts::has_slash_runs)
+    }
+
     /// The same with path and query that the client sent, whatever became of them.
     ///
     /// # Errors

@@ -59,11 +59,13 @@ enum TargetPath {
     Decoded { path: Box<str>, slashes: Slashes },
 }
 
-/// Where each `%2F` of a decoded path comes from.
+/// Where each `%2F` of a decoded path comes from, and which slashes are lost in it.
 #[derive(Clone, Copy, Default)]
 struct Slashes {
     has_encoded: bool,
     has_lookalike: bool,
+    /// True if slashes were sent in a row, encoded ones among them.
+    has_runs: bool,
 }
 
 impl TargetParts {
@@ -127,6 +129,10 @@ impl TargetParts {
         matches!(&self.path, TargetPath::Decoded { slashes, .. } if slashes.has_encoded)
     }
 
+    pub(crate) fn has_slash_runs(&self) -> bool {
+        matches!(&self.path, TargetPath::Decoded { slashes, .. } if slashes.has_runs)
+    }
+
     /// The target, with the head it stands in.
     #[inline]
     pub(crate) fn of<'t>(&'t self, head: &'t [u8]) -> Target<'t> {
@@ -182,7 +188,7 @@ fn is_normal(raw: &str) -> Result<bool, RequestError> {
 /// of stopped there: clients resolve dot segments themselves, only attackers send that.
 fn rebuilt_path(raw: &str) -> Result<TargetPath, RequestError> {
     let mut path = Vec::with_capacity(raw.len() + 1);
-    let mut slashes = Slashes::default();
+    let mut slashes = Slashes { has_runs: has_runs(raw.as_bytes()), ..Slashes::default() };
     let mut ends_with_slash = true;
     for segment in raw.split('/').skip(1) {
         ends_with_slash = matches!(segment, "" | "." | "..");
@@ -207,6 +213,22 @@ fn rebuilt_path(raw: &str) -> Result<TargetPath, RequestError> {
     }
     let path = String::from_utf8(path).map_err(|_| RequestError::PathNotUtf8)?;
     Ok(TargetPath::Decoded { path: path.into(), slashes })
+}
+
+/// True if slashes stand in a row, encoded ones among them.
+fn has_runs(mut path: &[u8]) -> bool {
+    let mut is_behind_slash = false;
+    while let [byte, behind @ ..] = path {
+        let (is_slash, behind) = match behind {
+            [b'2', b'F' | b'f', behind @ ..] if *byte == b'%' => (true, behind),
+            _ => (*byte == b'/', behind),
+        };
+        if is_slash && is_behind_slash {
+            return true;
+        }
+        (is_behind_slash, path) = (is_slash, behind);
+    }
+    false
 }
 
 fn decode_segment(

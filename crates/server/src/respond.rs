@@ -61,6 +61,9 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
         return Box::pin(respond_without_site(files, router, request)).await.into();
     };
     let mut start = Start::at(None);
+    if site.refuses_slash_runs && head.has_slash_runs() {
+        start.outcome = Some(Box::new(Err(400_u16.into())));
+    }
     if let Some(wanted) = site.go_on(&mut start, request) {
         site.go_on_knowing(files, &mut start, wanted, request).await;
     }

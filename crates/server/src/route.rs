@@ -78,6 +78,8 @@ pub struct Site {
     pub hsts_line: Bytes,
     /// Where its responses are encrypted, if not where the listener says.
     pub path: Option<TxPathChoice>,
+    /// True if nobody may ask for paths with slashes in a row.
+    pub refuses_slash_runs: bool,
     /// The operator's fields for responses no route gives.
     pub configured: ConfiguredFields,
     /// What is sent in place of errors.
@@ -185,6 +187,7 @@ impl Router {
             );
             sites.push(Site {
                 path: site.path,
+                refuses_slash_runs: site.refuse_double_slashes,
                 hsts_line: site.hsts.as_ref().map_or_else(Bytes::new, |hsts| {
                     format!("strict-transport-security: {}\r\n", hsts.header_value()).into()
                 }),

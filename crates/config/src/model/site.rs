@@ -38,6 +38,9 @@ settings! {
         /// Uses a generated certificate, which no client trusts by itself, where no
         /// `[[site.certificate]]` is given. For tests and first steps. Beside `[site.acme]` it is shown until one is fetched.
         pub self_signed: bool = flag(false),
+        /// Answers 400 to who asks for a path with slashes in a row (`/a//b`, `/.//a`), encoded ones among them (`/a/%2Fb`). Without
+        /// it they are one. For a site that took `//` and `/` for two things elsewhere.
+        pub refuse_double_slashes: bool = flag(false),
         /// Asks clients for certificates of their own (mutual TLS).
         pub client_auth: Option<ClientAuth> = optional(section(), "clients are not asked"),
         /// Tells browsers to use HTTPS only (RFC 6797). Not sent unless the table is there.

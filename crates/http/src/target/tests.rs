@@ -100,6 +100,34 @@ fn an_encoded_slash_is_told_and_an_encoded_percent_is_none() {
 }
 
 #[test]
+fn slashes_in_a_row_are_told_wherever_they_stand_in_the_path() {
+    for (raw, has_runs) in [
+        ("/a/b/", false),
+        ("//", true),
+        ("//a", true),
+        ("/a//b", true),
+        ("/a//", true),
+        ("/.//a", true),
+        ("/x/..//a", true),
+        ("/a//../b", true),
+        ("/a/./b/../", false),
+        ("/a%2fb", false),
+        ("/a%2F/b", true),
+        ("/a/%2fb", true),
+        ("/a%2F%2fb", true),
+        ("/a%252F%252Fb", false),
+        ("/a%2/%2Fb", false),
+        ("/a?b//c", false),
+        ("https://example.com/a", false),
+        ("https://example.com//a", true),
+    ] {
+        let request = format!("GET {raw} HTTP/1.1\r\nHost: example.com\r\n\r\n");
+        let head = head(request.as_bytes());
+        assert_eq!(head.has_slash_runs(), has_runs, "{raw}");
+    }
+}
+
+#[test]
 fn the_query_is_kept_as_it_was_sent() {
     for (raw, query) in [
         ("/a", None),

@@ -68,6 +68,12 @@ pub(super) fn kind_of(words: &[String]) -> (LocationKind, &str) {
     }
 }
 
+/// True if a location is for all paths that no other one is for.
+pub(super) fn is_whole(words: &[String]) -> bool {
+    let (kind, path) = kind_of(words);
+    path == "/" && kind == LocationKind::Prefix
+}
+
 /// Why no file may answer at a place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shut<'t> {

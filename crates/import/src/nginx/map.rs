@@ -73,6 +73,11 @@ impl Map {
         (map.depth <= DEPTH_MAX).then_some(map)
     }
 
+    /// True if it goes by the path of a request.
+    pub(super) fn asks_path(&self) -> bool {
+        self.of.contains("{path}")
+    }
+
     /// Reads a `geo`: a map of the client's address.
     fn of_networks(directive: &Directive) -> Option<Self> {
         let name = variable_of(directive)?.to_owned();

@@ -193,11 +193,6 @@ fn no_neighbour_becomes_looser() {
         ("ssl_verify_client on; ssl_client_certificate r; ssl_verify_depth 2;", "/!"),
         ("ssl_verify_client on; ssl_client_certificate r; ssl_verify_depth 9;", "/open/* /"),
         ("ssl_verify_depth 2; ssl_ocsp on;", "/open/* /"),
-        // What is found by paths with slashes in a row.
-        ("merge_slashes off;", "/open/* /"),
-        ("merge_slashes on; location /a/ { deny all; }", "/open/* /a/*:403 /"),
-        ("merge_slashes off; location /a/ { deny all; }", "/!"),
-        ("merge_slashes off; rewrite ^/a/(.*)$ /b/$1 last;", "/!"),
     ]);
 }
 

@@ -255,3 +255,45 @@ fn what_a_server_asks_comes_before_its_routes() {
         ),
     ]);
 }
+
+/// Servers on one socket, and whether paths with slashes in a row are refused by each that has several places.
+#[test]
+fn slashes_that_nginx_keeps_are_refused_on_all_of_the_socket() {
+    let off = "merge_slashes off;";
+    for (first, second, expected) in [
+        ("", "location /a/ { deny all; }", [false, false]),
+        (off, "", [false, false]),
+        (off, "location / { expires 1h; }", [false, false]),
+        (off, "location /a/ { deny all; }", [false, true]),
+        (off, "location ~ a { deny all; }", [false, true]),
+        (off, "location = /a { deny all; }", [false, true]),
+        (off, "location / { location /a { expires 1h; } }", [false, true]),
+        (off, "location / { rewrite ^/a/(.*) /b/$1 last; }", [false, true]),
+        (off, "if ($uri ~ \"^/a\") { return 403; }", [false, true]),
+        (off, "rewrite ^/a/(.*)$ /b/$1 last;", [false, true]),
+        ("location /a/ { deny all; }", off, [false, false]),
+        ("", "merge_slashes off; location /a/ { deny all; }", [false, false]),
+        ("", "listen 443 ssl; merge_slashes off; location /a/ { deny all; }", [false, true]),
+        (
+            "listen 443 ssl; location /a/ { deny all; }",
+            "listen 443 ssl; merge_slashes off;",
+            [true, false],
+        ),
+        ("merge_slashes on; location /a/ { deny all; }", "", [false, false]),
+    ] {
+        let (first, second) =
+            (format!("server {{ {first} root /srv;"), format!("{second} root /srv;"));
+        let text = format!(
+            "http {{ ssl_certificate c; ssl_certificate_key k; {first} listen 80; server_name a.example; }} server {{ {second} listen 80; server_name b.example; }} \
+             server {{ listen 81; root /srv; location /a/ {{ deny all; }} }} }}"
+        );
+        let made = imported(&text);
+        let config = made.config().unwrap();
+        let found: Vec<bool> = config.sites.iter().map(|it| it.refuse_double_slashes).collect();
+        assert_eq!(found, [&expected[..], &[false]].concat(), "{text}\n{}", made.toml);
+        let is_told =
+            made.toml.contains("paths with `//` answer 400 because of `merge_slashes off`");
+        assert_eq!(is_told, expected.contains(&true), "{}", made.toml);
+        assert!(made.toml.contains("places carried over.\n"), "{}", made.toml);
+    }
+}

@@ -8,7 +8,7 @@ use super::answer::redirect_of;
 use super::site::{Face, ServerBlock};
 use super::{Writer, trust_alike};
 use crate::nginx::listen::Listen;
-use crate::nginx::location::{LocationKind, kind_of};
+use crate::nginx::location::is_whole;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::vocabulary::{Fate, Term};
@@ -21,6 +21,16 @@ struct Socket {
     default: usize,
     /// True if its default site is not that of the file.
     names_default: bool,
+}
+
+impl Socket {
+    /// What keeps slashes in a row there: nginx reads the path of a request as the default server says, or the one of the name in
+    /// TLS, before it knows which server is asked.
+    fn unmerged<'t>(&self, servers: &[ServerBlock<'t>]) -> Option<&'t Directive> {
+        let counts = |number: &&usize| self.listen.is_tls || **number == self.default;
+        let mut here = self.servers.iter().filter(counts).filter_map(|it| servers.get(*it));
+        here.find_map(|it| it.scope.find("merge_slashes").filter(|it| it.word(0) == "off"))
+    }
 }
 
 impl Writer<'_> {
@@ -50,14 +60,18 @@ impl Writer<'_> {
             self.http_listener(servers, socket, sites, &faces);
         }
         self.known_names.extend(faces.iter().flat_map(|face| face.names.clone()));
+        let unmerged: Vec<_> =
+            sockets.iter().filter_map(|it| Some((it, it.unmerged(servers)?))).collect();
         for (number, server) in servers.iter().enumerate() {
+            let kept = unmerged.iter().find(|(it, _)| it.servers.contains(&number));
+            let kept = kept.map(|(_, directive)| *directive);
             let mut own = faces.iter().filter(|face| face.server == number);
             if let Some(first) = own.next() {
-                let closed = self.site(server, first);
+                let closed = self.site(server, first, kept);
                 self.output.places.closed += closed;
             }
             for face in own {
-                self.site(server, face);
+                self.site(server, face, kept);
             }
         }
     }
@@ -387,12 +401,6 @@ fn lead(server: &ServerBlock<'_>) -> Option<(u16, u16)> {
     let port =
         if port.is_empty() { Some(HTTPS_PORT) } else { port.strip_prefix(':')?.parse().ok() };
     Some((status, port?)).filter(|_| [301, 302, 307, 308].contains(&status))
-}
-
-/// True if a location is for all paths that no other one is for.
-fn is_whole(words: &[String]) -> bool {
-    let (kind, path) = kind_of(words);
-    path == "/" && kind == LocationKind::Prefix
 }
 
 /// True if something in a block decides who is served.

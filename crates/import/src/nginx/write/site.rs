@@ -6,7 +6,8 @@ use super::Writer;
 use super::route::{Answer, Route, spoken};
 use super::tls::laxer_client_auth;
 use crate::nginx::listen::{self, Listen};
-use crate::nginx::location::{self, Shut};
+use crate::nginx::location::{self, Shut, is_whole};
+use crate::nginx::map::Map;
 use crate::nginx::regex::translated;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -102,7 +103,12 @@ impl Writer<'_> {
 
     /// Writes a server as a site; how many of its places are closed. A server that cannot be carried over is closed whole: without
     /// it another site might answer under its names.
-    pub(super) fn site(&mut self, server: &ServerBlock<'_>, face: &Face) -> usize {
+    pub(super) fn site(
+        &mut self,
+        server: &ServerBlock<'_>,
+        face: &Face,
+        unmerged: Option<&Directive>,
+    ) -> usize {
         self.closed = 0;
         self.has_pages = true;
         self.named_answers.clear();
@@ -125,6 +131,11 @@ impl Writer<'_> {
         self.output.text.set("names", list(names.iter().map(String::as_str)), origin);
         if face.is_default && !face.names.is_empty() {
             self.output.text.set("default", "true", origin);
+        }
+        if let Some(directive) = unmerged.filter(|_| !is_closed && self.tells_slashes(scope)) {
+            let message = format!("paths with `//` answer 400 because of `{}`", spoken(directive));
+            self.output.lose(&directive.origin, message, SLASHES);
+            self.output.text.set("refuse_double_slashes", "true", Some(&directive.origin));
         }
         let fetched = if face.in_tls { self.fetched(scope, &names) } else { None };
         let has_pair = !is_closed || has_certificate(server);
@@ -171,8 +182,7 @@ impl Writer<'_> {
             return None;
         }
         self.tell(scope.own());
-        let laxer = laxer_client_auth(scope).filter(|_| face.in_tls);
-        if let Some(shut) = laxer.or_else(|| slashes_kept(scope)) {
+        if let Some(shut) = laxer_client_auth(scope).filter(|_| face.in_tls) {
             self.leave_server_out(&shut);
             return None;
         }
@@ -180,6 +190,14 @@ impl Writer<'_> {
         self.site_log(scope);
         let routes = self.routes(scope);
         routes.map_err(|shut| self.leave_server_out(&shut)).ok()
+    }
+
+    /// True if a path with slashes in a row may be another place's or rule's than the same path without.
+    fn tells_slashes(&self, scope: &Scope<'_>) -> bool {
+        let tells = |it: &Directive| ["if", "location", "rewrite"].contains(&&*it.name);
+        let is_all = |it: &Directive| it.name == "location" && is_whole(&it.words);
+        let alike = |it: &Directive| is_all(it) && !it.inner().iter().any(tells) || !tells(it);
+        !scope.own().iter().all(alike) || self.maps.iter().any(Map::asks_path)
     }
 
     fn leave_server_out(&mut self, shut: &Shut<'_>) {
@@ -201,17 +219,8 @@ fn has_certificate(server: &ServerBlock<'_>) -> bool {
         && (is_own || !scope.is_on("ssl_reject_handshake"))
 }
 
-/// Where nginx tells `//` from `/`, a path with it is no other location's and no rewrite's, and here it is.
-fn slashes_kept<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
-    let directive = scope.find("merge_slashes").filter(|it| it.word(0) == "off")?;
-    let locations = || scope.own().iter().filter(|it| it.name == "location");
-    let inside = locations().flat_map(|it| it.inner());
-    let is_rewritten = scope.own().iter().chain(inside).any(|it| it.name == "rewrite");
-    (is_rewritten || locations().count() > 1).then_some(Shut { directive, why: SLASHES })
-}
-
 const SLASHES: &str = "kettle finds routes by paths without slashes in a row, so that `//` would lead into locations that it does not lead into: \
-                       take it away if that is as good";
+                       take `refuse_double_slashes` away if that is as good";
 
 /// A word of `server_name` as names of a site.
 fn names_of(word: &str, lower: &str) -> Option<Vec<String>> {

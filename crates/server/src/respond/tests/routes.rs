@@ -1,6 +1,8 @@
 //! Which route answers, what is asked before, and rewrites that lead from one to another.
 
 use kettle_config::{Located, parse};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
 
 use super::stage::{Reply, Server, Stage};
 
@@ -442,4 +444,49 @@ async fn nothing_goes_on_with_the_host_of_a_redirect() {
     assert_eq!(server.get("/old.evil.test/", &[]).await.status, 400);
     let reply = server.get("/old/x", &[]).await;
     assert_eq!(reply.header("location"), Some("https://example.org/x"));
+}
+
+/// Where slashes in a row are refused nothing else is, and what they would lead to is not asked.
+#[test]
+fn double_slashes_are_refused_and_all_else_is_as_without() {
+    let routes = r#"
+        [[site.before]]
+        rewrite = [{ regex = "^/old(.*)$", to = "/b/{1}" }]
+        [[site.before]]
+        when = [{ of = "{path}", regex = "^/a" }]
+        respond = { status = 403 }
+        [[site.route]]
+        prefix = "/"
+        root = "root"
+        [[site.route]]
+        prefix = "/b"
+        respond = { status = 200, body = "b" }
+    "#;
+    let strict = server(&format!("refuse_double_slashes = true\n{routes}"));
+    let merging = server(routes);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let ask = |server: &Server, target: &str| runtime.block_on(answer(server, target)).0;
+    for target in
+        ["//b", "/b//x", "/.//b", "/x/..//b", "/old//x", "https://localhost//b", "//", "/b//"]
+    {
+        assert_eq!(ask(&strict, target), 400, "{target}");
+        assert_ne!(ask(&merging, target), 400, "{target}");
+    }
+    for target in ["/b/%2F/x", "/b%2F%2Fx"] {
+        assert_eq!(ask(&strict, target), 400, "{target}");
+    }
+    for (target, status) in [("/b?//", 200), ("/old/x", 404), ("/oldx", 200), ("/a.html", 403)] {
+        assert_eq!(ask(&strict, target), status, "{target}");
+    }
+    let pieces = ["/", "//", ".", "..", "%2F", "%2f", "%252F", "b", "a.html", "old", "?", ";"];
+    let targets = prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..10);
+    let outcome = TestRunner::new(Config::with_cases(2000)).run(&targets, |pieces| {
+        let target = format!("/{}", pieces.concat());
+        let path = target.split('?').next().unwrap_or_default();
+        let has_run = path.replace("%2F", "/").replace("%2f", "/").contains("//");
+        let expected = if has_run { 400 } else { ask(&merging, &target) };
+        prop_assert_eq!(ask(&strict, &target), expected, "{}", target);
+        Ok(())
+    });
+    outcome.unwrap();
 }
