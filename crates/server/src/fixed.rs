@@ -6,6 +6,7 @@ use kettle_http::Method;
 use kettle_tls::Challenges;
 
 use crate::error_page::HttpError;
+use crate::files::mime::ContentTypes;
 use crate::request::Head;
 use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
 use crate::words::{Asked, WordSource, Words};
@@ -18,6 +19,10 @@ pub struct Fixed {
     body: Option<Bytes>,
     text: Option<Text>,
     media_type: Option<String>,
+    /// How the path says its type.
+    by_path: Option<ContentTypes>,
+    /// Those of further lines.
+    more_types: Vec<String>,
     /// True if there is none: the connection ends.
     pub closes: bool,
     /// The operator's fields.
@@ -33,11 +38,11 @@ struct Text {
 }
 
 impl Fixed {
-    /// That of a configuration, beside this expression.
+    /// That of a configuration, beside this expression and these types.
     #[must_use]
     pub fn new(
         respond: &Respond,
-        regex: Option<&Expression>,
+        (regex, by_path): (Option<&Expression>, Option<ContentTypes>),
         configured: ConfiguredFields,
     ) -> Self {
         let text = respond.text.as_ref();
@@ -46,6 +51,8 @@ impl Fixed {
             body: respond.body.as_ref().map(|body| Bytes::copy_from_slice(body.as_bytes())),
             text: text.map(|it| Text { template: it.clone(), regex: regex.cloned() }),
             media_type: respond.media_type.clone(),
+            by_path: by_path.filter(|_| respond.type_by_path),
+            more_types: respond.more_types.clone(),
             closes: respond.close,
             configured,
         }
@@ -77,7 +84,9 @@ impl Fixed {
         }
         let body = body.filter(|it| !it.is_empty());
         let usual = body.as_ref().map(|_| TEXT);
-        if let Some(media_type) = self.media_type.as_deref().or(usual) {
+        let by_path = self.by_path.as_ref().map(|it| it.of(path));
+        let media_type = by_path.as_deref().or(self.media_type.as_deref()).or(usual);
+        for media_type in media_type.into_iter().chain(self.more_types.iter().map(String::as_str)) {
             fields.add("content-type", media_type.as_bytes());
         }
         Ok(Response::new(self.status, fields, body.map_or(Body::Empty, Body::Memory)))

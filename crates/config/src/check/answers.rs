@@ -8,7 +8,7 @@ use crate::read::Reader;
 pub(super) fn check(
     trail: &str,
     respond: &Respond,
-    own: Option<&Expression>,
+    (own, has_types): (Option<&Expression>, bool),
     reader: &mut Reader<'_>,
 ) {
     let place = |name: &str, reader: &Reader<'_>| reader.place(&format!("{trail}.{name}"));
@@ -18,6 +18,16 @@ pub(super) fn check(
     {
         let message = "a response of this status has no body".to_owned();
         reader.report_at(&place, message, Help::act("remove it, or write another `status`"));
+    }
+    if respond.type_by_path
+        && (respond.text.is_some() || respond.media_type.is_some() || !has_types)
+        && let Some(place) = place("type_by_path", reader)
+    {
+        let message = match has_types {
+            true => "a type by the path is for a `body`, and without `type`",
+            false => "no route is found yet that says `types`",
+        };
+        reader.report_at(&place, message.to_owned(), Help::act("remove it, and write `type`"));
     }
     let (Some(text), Some(place)) = (&respond.text, place("text", reader)) else { return };
     if respond.body.is_some() {
@@ -32,8 +42,9 @@ pub(super) fn check(
         let message = format!("{{{name}}} is nothing: `regex` has no such group");
         reader.report_at(&place, message, Help::act("write a `regex` with that group"));
     }
-    let kind = respond.media_type.as_deref().unwrap_or("text/plain");
-    if !is_shown_as_text(kind)
+    let own = respond.media_type.as_deref().unwrap_or("text/plain");
+    let mut kinds = respond.more_types.iter().map(String::as_str).chain([own]);
+    if let Some(kind) = kinds.find(|it| !is_shown_as_text(it))
         && let Some(word) = text.parts().iter().find(|part| is_said_by_clients(part))
     {
         let message = format!(

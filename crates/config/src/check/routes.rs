@@ -25,7 +25,8 @@ pub(super) fn check(index: usize, site: &Site, reader: &mut Reader<'_>) {
             reader,
         );
         if let Some(respond) = &before.respond {
-            answers::check(&format!("{trail}.respond"), respond, before.regex.as_ref(), reader);
+            let own = (before.regex.as_ref(), false);
+            answers::check(&format!("{trail}.respond"), respond, own, reader);
         }
         let has_none = before.respond.is_none() && rules.0.is_empty();
         if let Some(place) = reader.place(&trail).filter(|_| has_none && !reader.is_partial) {
@@ -70,7 +71,8 @@ fn check_answer(trail: &str, route: &Route, reader: &mut Reader<'_>) {
         reader.report_at(&place, message, Help::act(help));
     }
     if let Some(respond) = &route.respond {
-        answers::check(&format!("{trail}.respond"), respond, route.regex.as_ref(), reader);
+        let own = (route.regex.as_ref(), true);
+        answers::check(&format!("{trail}.respond"), respond, own, reader);
     }
 }
 

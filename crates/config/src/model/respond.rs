@@ -1,6 +1,8 @@
 //! Answers that stand in the configuration itself.
 
-use crate::setting::{FieldTemplate, answer_text, flag, number, optional, rules, settings, text};
+use crate::setting::{
+    FieldTemplate, answer_text, flag, number, optional, rules, settings, text, texts,
+};
 
 settings! {
     /// An answer to every request and every method.
@@ -17,6 +19,11 @@ settings! {
         /// The media type of the body. Where it is written, an empty body has it, too.
         pub media_type: Option<String> as "type" =
             optional(text(&rules::MIME_TYPE, "text/plain"), "`\"text/plain\"` of a text"),
+        /// Names the type by the end of the path, as that of a file: by `types`, `mime`, `default_type` and `charset` of the route.
+        pub type_by_path: bool = flag(false),
+        /// Types in further lines of `Content-Type`, as nginx sends them with `add_header`. Browsers go by the last one; RFC 9110
+        /// §5.3 has one line only.
+        pub more_types: Vec<String> = texts(&rules::MIME_TYPE, &[]),
         /// Closes the connection without an answer.
         pub close: bool = flag(false),
     }

@@ -29,6 +29,7 @@ mod stream;
 mod target;
 mod there;
 mod tls;
+mod types;
 mod validation;
 
 use std::collections::{BTreeMap, BTreeSet};

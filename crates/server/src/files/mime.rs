@@ -36,8 +36,11 @@ impl ContentTypes {
     #[must_use]
     pub fn of(&self, file_name: &str) -> String {
         let extension = match file_name.rsplit_once('.') {
-            Some((_, extension)) => extension.to_ascii_lowercase(),
-            None => String::new(),
+            // What begins with a dot has none for that.
+            Some((stem, extension)) if !stem.is_empty() && !stem.ends_with('/') => {
+                extension.to_ascii_lowercase()
+            }
+            _ => String::new(),
         };
         let own = self.overrides.get(&extension).map(String::as_str);
         let of_table = || match self.table {

@@ -97,7 +97,8 @@ impl Before {
             settings: settings.clone(),
             when,
             paths: Paths::before(settings),
-            fixed: fixed.map(|it| Arc::new(Fixed::new(it, settings.regex.as_ref(), configured()))),
+            fixed: fixed
+                .map(|it| Arc::new(Fixed::new(it, (settings.regex.as_ref(), None), configured()))),
         }
     }
 

@@ -11,6 +11,7 @@ use super::handler::{ChosenBackends, Handler};
 use super::mistake::{root_diagnostic, users_diagnostic};
 use super::{Route, Rules, own_log};
 use crate::files::file_route::{FileRoute, SiteRoutes};
+use crate::files::mime::ContentTypes;
 use crate::files::precompressed::CompressionRules;
 use crate::fixed::Fixed;
 use crate::forward_auth::ForwardAuth;
@@ -44,7 +45,7 @@ pub(super) fn build_routes(
                 match &route.respond {
                     Some(respond) => Handler::Fixed(Arc::new(Fixed::new(
                         respond,
-                        route.regex.as_ref(),
+                        (route.regex.as_ref(), Some(ContentTypes::new(route))),
                         configured,
                     ))),
                     None => Handler::Nothing(Box::new(configured)),

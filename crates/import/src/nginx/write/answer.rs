@@ -3,7 +3,7 @@
 use kettle_config::{Expression, Template, quoted};
 
 use super::route::{Answer, Place, Rule};
-use super::settings::{type_of, with_charset};
+use super::types::{BY_PATH, type_of, with_charset};
 use crate::nginx::regex::{is_of_all, translated};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -40,11 +40,11 @@ pub(super) enum Flag {
     None,
 }
 
-/// Reads a `return`; why it cannot be said.
+/// Reads a `return`; why it cannot be said. Before routes there is no place.
 pub(super) fn returned<'t>(
     directive: &'t Directive,
     scope: &Scope<'t>,
-    place: &Place,
+    place: Option<&Place>,
     known: &Known<'_>,
 ) -> Result<Returned<'t>, &'static str> {
     let (status, text) = match directive.words.as_slice() {
@@ -66,7 +66,7 @@ pub(super) fn returned<'t>(
     }
     let body = text.clone().unwrap_or_default();
     if body.contains('$') {
-        let kind = with_charset(scope, type_of_answer(scope, place));
+        let kind = with_charset(scope, fixed_type(scope, place));
         let text = answer_text(&body, &kind, scope, known).ok_or(VARIABLES)?;
         let has_body = (200..600).contains(&status) && ![204, 205, 304, 444].contains(&status);
         let table =
@@ -76,8 +76,7 @@ pub(super) fn returned<'t>(
     let table = match status {
         444 => "{ close = true }".to_owned(),
         200..=299 if body.is_empty() && ![204, 205].contains(&status) => {
-            let kind = with_charset(scope, type_of_answer(scope, place));
-            format!("{{ status = {status}, type = {} }}", quoted(&kind))
+            format!("{{ status = {status}, {} }}", type_of_answer(scope, place))
         }
         // nginx has no page for it.
         400..=599 if body.is_empty() && (text.is_some() || !PAGES.contains(&status)) => {
@@ -87,8 +86,8 @@ pub(super) fn returned<'t>(
             format!("{{ status = {status} }}")
         }
         200..=599 if body.len() <= BODY_BYTES_MAX => {
-            let kind = with_charset(scope, type_of_answer(scope, place));
-            format!("{{ status = {status}, body = {}, type = {} }}", quoted(&body), quoted(&kind))
+            let kind = type_of_answer(scope, place);
+            format!("{{ status = {status}, body = {}, {kind} }}", quoted(&body))
         }
         _ => return Err(UNKNOWN),
     };
@@ -131,9 +130,19 @@ fn named<'t>(status: u16, scope: &Scope<'t>) -> Option<&'t Directive> {
     scope.settings().flatten().find(is_it)
 }
 
-/// The type that nginx names for a path like this.
-fn type_of_answer(scope: &Scope<'_>, place: &Place) -> String {
-    let (Place::Text(path) | Place::Exact(path)) = place else { return default_type(scope) };
+/// What says the type of an answer: nginx goes by the path.
+fn type_of_answer(scope: &Scope<'_>, place: Option<&Place>) -> String {
+    match place {
+        None | Some(Place::Exact(_)) => {
+            format!("type = {}", quoted(&with_charset(scope, fixed_type(scope, place))))
+        }
+        Some(_) => BY_PATH.to_owned(),
+    }
+}
+
+/// The type that nginx names for the path of a place.
+fn fixed_type(scope: &Scope<'_>, place: Option<&Place>) -> String {
+    let Some(Place::Text(path) | Place::Exact(path)) = place else { return default_type(scope) };
     let name = path.rsplit('/').next().unwrap_or_default();
     let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
     extension.and_then(|it| type_of(scope, &it)).unwrap_or_else(|| default_type(scope))

@@ -269,7 +269,7 @@ impl Writer<'_> {
         for (scheme, when) in self.schemes_of(directive) {
             let mut way = way.clone();
             way.when.extend(when);
-            let end = returned(directive, &way.scope, &key.place, &way.known(scheme));
+            let end = returned(directive, &way.scope, None, &way.known(scheme));
             all.push(match end.map_err(|why| Shut { directive, why })? {
                 Returned::Redirect(rule) => way.ruled(key, rule, directive),
                 Returned::Answer(answer) => way.route(key, answer, directive),

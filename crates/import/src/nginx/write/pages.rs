@@ -257,7 +257,7 @@ fn text_of(location: &Directive, scope: &Scope<'_>) -> Option<(String, u16)> {
     let place = Place::Exact(kind_of(&location.words).1.to_owned());
     // It is no page without a text.
     let is_text = directive.words.len() > 1 && !directive.word(0).starts_with('3');
-    match returned(&page, scope, &place, &known).ok()? {
+    match returned(&page, scope, Some(&place), &known).ok()? {
         Returned::Answer(Answer::Text(table)) if is_text => Some((table, status)),
         _ => None,
     }
@@ -273,7 +273,7 @@ fn redirect_of(location: &Directive, scope: &Scope<'_>) -> Option<(String, u16)>
     if directive.name != "return" {
         return None;
     }
-    match returned(directive, scope, &place, &known).ok()? {
+    match returned(directive, scope, Some(&place), &known).ok()? {
         Returned::Redirect(rule) if rule.regex.is_none() => Some((rule.to, rule.status?)),
         _ => None,
     }

@@ -219,7 +219,7 @@ impl Writer<'_> {
             let mut way = way.clone();
             way.when.extend(when);
             self.said.clone_from(&way.said);
-            let end = returned(directive, &way.scope, &key.place, &way.known(scheme));
+            let end = returned(directive, &way.scope, Some(&key.place), &way.known(scheme));
             let mut route = match end.map_err(|why| Shut { directive, why })? {
                 Returned::Redirect(rule) => {
                     found.routes.extend(way.rewritten_before(key, directive));
@@ -242,7 +242,8 @@ impl Writer<'_> {
                     return self.deeper(shut, |writer| writer.follow(&inner, way, found));
                 }
             };
-            route.settings.extend(self.header_settings(&way.scope, &directive.origin));
+            let status = directive.word(0).parse().unwrap_or(302);
+            self.say_of_answer(&way.scope, status, &mut route);
             route.settings.extend(self.rate_settings(&way.scope));
             route.settings.extend(self.route_log(&way.scope));
             found.routes.push(route);

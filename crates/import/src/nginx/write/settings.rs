@@ -1,13 +1,12 @@
 //! The settings of a route: headers, types, compressed siblings, what a cache may keep.
 
-use std::collections::BTreeMap;
-
-use kettle_config::{Origin, is_own_header, nginx_extensions, nginx_media_type, quoted};
+use kettle_config::{Origin, is_own_header, quoted};
 
 use super::Writer;
 use super::guard::NO_USERS;
 use super::place::Spot;
 use super::route::{Answer, Route, Setting, spoken};
+use super::types::type_settings;
 use super::validation::validation;
 use crate::nginx::location::Shut;
 use crate::nginx::map::Map;
@@ -58,15 +57,6 @@ impl Writer<'_> {
         }
         settings.extend(validation(scope, origin));
         settings.extend(self.compression(scope));
-        let mut set = |key, value: String, origin: &Origin| {
-            settings.push((key, value, origin.clone()));
-        };
-        let charset = charset_of(scope);
-        let place = charset.map_or(origin, |charset| &charset.origin);
-        set("charset", quoted(charset.map_or("off", |charset| charset.word(0))), place);
-        if charset.is_some() {
-            set("charset_types", list(charset_types(scope).into_iter()), place);
-        }
         settings.extend(self.header_settings(scope, origin));
         settings.extend(type_settings(scope, origin));
         settings.extend(self.rate_settings(scope));
@@ -169,7 +159,12 @@ impl Writer<'_> {
         Some(asked)
     }
 
-    fn said_of(&mut self, scope: &Scope<'_>, headers: Vec<Added>, origin: &Origin) -> Vec<Setting> {
+    pub(super) fn said_of(
+        &mut self,
+        scope: &Scope<'_>,
+        headers: Vec<Added>,
+        origin: &Origin,
+    ) -> Vec<Setting> {
         let mut settings = Vec::new();
         if !headers.is_empty() {
             let entries = headers.iter().map(|it| (it.name.as_str(), values(&it.values)));
@@ -283,6 +278,11 @@ impl Writer<'_> {
 
     /// Those of the innermost block that has any.
     fn headers(&mut self, scope: &Scope<'_>) -> Vec<Added> {
+        self.added(scope, false)
+    }
+
+    /// The same, with its types where these are carried over.
+    pub(super) fn added(&mut self, scope: &Scope<'_>, has_types: bool) -> Vec<Added> {
         let mut headers: Vec<Added> = Vec::new();
         for directive in scope.all("add_header") {
             let (name, value) = (directive.word(0), directive.word(1).trim());
@@ -293,6 +293,9 @@ impl Writer<'_> {
             let by_service = said_by_service(scope, value).as_deref() == Some("set-cookie");
             if by_service && name.eq_ignore_ascii_case("set-cookie") {
                 // They are added to the answer anyway.
+            } else if has_types && is_type(name) && said.as_ref().is_some_and(|it| is_plain(it)) {
+                let values = said.into_iter().collect();
+                headers.push(Added { name: name.to_owned(), values, always });
             } else if is_own_header(name) && !value.is_empty() {
                 let help = "kettle writes that header itself, to fit each response";
                 self.output.warn(&directive.origin, message, help);
@@ -356,81 +359,30 @@ fn is_for_quic(added: &Directive) -> bool {
         || names("alternate-protocol") && value.contains("quic")
 }
 
-/// What names a charset.
-fn charset_of<'t>(scope: &Scope<'t>) -> Option<&'t Directive> {
-    let charset = scope.find("charset")?;
-    (charset.word(0) != "off" && !charset.word(0).contains('$')).then_some(charset)
-}
-
-fn charset_types<'t>(scope: &Scope<'t>) -> Vec<&'t str> {
-    scope.find("charset_types").map_or(CHARSET_TYPES.to_vec(), |it| {
-        let own = it.words.iter().map(String::as_str).filter(|it| it.contains('/'));
-        own.chain(["text/html"]).collect()
-    })
-}
-
-/// A type with the charset that is named for it.
-pub(super) fn with_charset(scope: &Scope<'_>, kind: String) -> String {
-    match charset_of(scope).filter(|_| charset_types(scope).contains(&kind.as_str())) {
-        Some(charset) => format!("{kind}; charset={}", charset.word(0)),
-        None => kind,
-    }
-}
-
-/// The table of types, what is named otherwise than there, and the type of all else.
-fn type_settings(scope: &Scope<'_>, origin: &Origin) -> Vec<Setting> {
-    let tables = scope.all("types");
-    let mut named: BTreeMap<String, &str> = BTreeMap::new();
-    for entry in tables.iter().flat_map(|table| table.inner()) {
-        let kind = entry.name.as_str();
-        named.extend(entry.words.iter().map(|it| (it.to_ascii_lowercase(), kind)));
-    }
-    if tables.is_empty() {
-        named.extend(OF_NGINX.map(|(extension, kind)| (extension.to_owned(), kind)));
-    }
-    let has_table = nginx_extensions().filter(|it| !named.contains_key(*it)).count() <= LACKS_MAX;
-    let default = scope.find("default_type").map_or("text/plain", |it| it.word(0));
-    let default = if default.contains('/') { default } else { "application/octet-stream" };
-    if has_table {
-        for extension in nginx_extensions() {
-            named.entry(extension.to_owned()).or_insert(default);
-        }
-        named.retain(|extension, kind| nginx_media_type(extension) != Some(*kind));
-    }
-    let table_of_types = if has_table { "nginx" } else { "none" };
-    let mut settings = vec![("types", quoted(table_of_types), origin.clone())];
-    if !named.is_empty() {
-        let named = named.iter().map(|(name, kind)| (name.as_str(), quoted(kind)));
-        settings.push(("mime", table(named), origin.clone()));
-    }
-    if default != "application/octet-stream" {
-        settings.push(("default_type", quoted(default), origin.clone()));
-    }
-    settings
-}
-
-/// The type that nginx names for an extension; nothing where that is the default one.
-pub(super) fn type_of(scope: &Scope<'_>, extension: &str) -> Option<String> {
-    let tables = scope.all("types");
-    let mut entries = tables.iter().flat_map(|table| table.inner());
-    let is_it = |it: &&Directive| it.words.iter().any(|word| word.eq_ignore_ascii_case(extension));
-    if tables.is_empty() {
-        let own = OF_NGINX.iter().find(|(known, _)| *known == extension);
-        return own.map(|(_, kind)| (*kind).to_owned());
-    }
-    entries.find(is_it).map(|entry| entry.name.clone())
-}
-
 fn is_of_expiry(name: &str) -> bool {
     name.eq_ignore_ascii_case("expires")
 }
 
 /// A header that is added, with its lines; without one it is taken away.
-struct Added {
+pub(super) struct Added {
     name: String,
-    values: Vec<String>,
+    pub(super) values: Vec<String>,
     /// Whether errors have it as well.
-    always: bool,
+    pub(super) always: bool,
+}
+
+impl Added {
+    pub(super) fn is_type(&self) -> bool {
+        is_type(&self.name)
+    }
+}
+
+fn is_type(name: &str) -> bool {
+    name.eq_ignore_ascii_case("content-type")
+}
+
+fn is_plain(text: &str) -> bool {
+    !text.contains('{')
 }
 
 const NO_PASSWORD: &str =
@@ -444,22 +396,6 @@ const EXPIRES_MAX: u32 = 3650 * 24 * 3600;
 const LENGTH_MIN: u64 = 20;
 
 const NO_QUIC: &str = "nobody answers QUIC here, and clients would look for it in vain";
-
-/// How many extensions of nginx's own table a file may lack that has it.
-const LACKS_MAX: usize = 20;
-/// nginx's own.
-const CHARSET_TYPES: [&str; 6] = [
-    "text/html",
-    "text/xml",
-    "text/plain",
-    "text/vnd.wap.wml",
-    "application/javascript",
-    "application/rss+xml",
-];
-
-/// What nginx names where no `types` does.
-const OF_NGINX: [(&str, &str); 3] =
-    [("html", "text/html"), ("gif", "image/gif"), ("jpg", "image/jpeg")];
 
 /// The value of a field, or those of its lines.
 pub(super) fn values(all: &[String]) -> String {
