@@ -225,6 +225,21 @@ pub(crate) fn list<'w>(words: impl Iterator<Item = &'w str>) -> String {
     format!("[{}]", words.join(", "))
 }
 
+/// The value of a field, or those of its lines.
+pub(crate) fn values(all: &[String]) -> String {
+    match all {
+        [one] => quoted(one),
+        all => list(all.iter().map(String::as_str)),
+    }
+}
+
+/// A table in braces.
+pub(crate) fn table<'e>(entries: impl Iterator<Item = (&'e str, String)>) -> String {
+    let entries: Vec<String> =
+        entries.map(|(key, value)| format!("{} = {value}", quoted(key))).collect();
+    format!("{{ {} }}", entries.join(", "))
+}
+
 const TLS12: &str = "tls1.2";
 const TLS13: &str = "tls1.3";
 

@@ -15,6 +15,9 @@ settings! {
         /// With `root` of the route: the program that answers for what is not found, and for folders without an index file.
         /// A file of its name answers for the folder that it is in, before `index` of the route.
         pub index: Option<String> = optional(text(&rules::PROGRAM_FILE, "/index.php"), "404"),
+        /// Asks the application for a program that is not there, too, as nginx does: PHP-FPM answers `File not found.` It is asked
+        /// where the folder is there, so that no file on the way to it is taken for the program.
+        pub ask_missing: bool = flag(false),
         /// The folder `root` of the route, as the application sees it.
         pub root: Option<String> = optional(text(&rules::APPLICATION_PATH, "/app"), "`root` of the route"),
         /// Takes paths that go on behind a program: `/index.php/a` is for `/index.php`, which is told `/a` as `PATH_INFO`. The

@@ -283,6 +283,13 @@ fn locate_file(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<LocateOu
         Err(Errno::ACCESS) if root.open_below(sought.relative, FOLDER, reach).is_ok() => {
             return Ok(LocateOutcome::SlashMissing);
         }
+        Err(Errno::NOENT) if sought.programs.is_some_and(|it| it.ask_for(sought.relative)) => {
+            // An application may go back to a file on the way, and run that: there is none in a folder.
+            let (folder, _) = sought.relative.rsplit_once('/').unwrap_or_default();
+            root.open_below(folder, FOLDER, reach)?;
+            let path = sought.relative.to_owned();
+            return Ok(LocateOutcome::Program { path, path_info: String::new() });
+        }
         opened => opened?,
     };
     match kind_of(&fd)? {

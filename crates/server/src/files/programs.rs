@@ -19,6 +19,8 @@ pub struct Programs {
     pub are_run: bool,
     /// True if a path may go on behind one.
     pub take_path_info: bool,
+    /// True if the application knows what one is that is not there.
+    asks_missing: bool,
     /// What answers where nothing is found.
     pub missing: Option<Missing>,
 }
@@ -151,6 +153,7 @@ impl Programs {
             sources: sources.into(),
             are_run: own.is_some(),
             take_path_info: own.is_some_and(|it| it.path_info),
+            asks_missing: own.is_some_and(|it| it.ask_missing),
             missing: index.or_else(script),
         })
     }
@@ -175,6 +178,12 @@ impl Programs {
     pub fn run(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
         self.run.iter().any(|ending| ends_with(name, ending))
+    }
+
+    /// True if the application is asked for the program of this path, whether it is there or not.
+    #[must_use]
+    pub fn ask_for(&self, path: &str) -> bool {
+        self.asks_missing && self.run(path)
     }
 
     /// The name that answers for a folder before its index files.

@@ -165,6 +165,10 @@ impl ProxyRoute {
                 told.say_field(name, &value);
             }
         }
+        // Its body comes whole, with a length; programs that care are told as nginx tells them.
+        if head.header(CODING).is_some() && !self.is_own(CODING.as_bytes()) {
+            told.say_field(CODING.as_bytes(), b"chunked");
+        }
         let is_named = head.header(REQUEST_ID).is_some() && !hop_by_hop.has(REQUEST_ID.as_bytes());
         if !is_named && !self.is_own(REQUEST_ID.as_bytes()) {
             told.say_field(REQUEST_ID.as_bytes(), client.request_id.to_string().as_bytes());
@@ -323,6 +327,8 @@ fn exact_name(site: &Site) -> Option<&str> {
     let names = site.names.iter().map(|name| name.value.as_str());
     names.into_iter().find(|name| *name != "_" && !name.starts_with('~') && !name.contains('*'))
 }
+
+const CODING: &str = "transfer-encoding";
 
 #[cfg(test)]
 mod tests {

@@ -136,6 +136,32 @@ fn no_path_runs_a_file_that_is_none_of_it() {
     application.assert_unasked();
 }
 
+/// An application that looks for a file on the way to the program finds none: there are only folders.
+#[test]
+fn an_application_is_asked_for_what_is_not_there_in_a_folder_that_is() {
+    let application = Backend::listen();
+    for fastcgi in ["ask_missing = true", "ask_missing = true, path_info = true"] {
+        let setup = programs("", fastcgi, "", &[application.address()]);
+        let kettle = Kettle::start(with_files(setup));
+        let mut client = Dialer::default().connect(kettle.address());
+        for target in ["/none.php", "/dir.php/none.php", "/upload/evil.php", "/a.php"] {
+            assert_eq!(runs(&mut client, &application, "GET", target), target);
+        }
+        for target in [
+            "/upload/evil.jpg/x.php",
+            "/none/x.php",
+            "/b.html/none.php",
+            "/none.PHP",
+            "/none.php.bak",
+            "/none.php/x",
+            "/none",
+        ] {
+            assert_eq!(client.get(target).status, 404, "{target}");
+        }
+    }
+    application.assert_unasked();
+}
+
 /// By index, tries, fallback, compressed forms, ranges, listings, other routes, other sites, and where the application is down.
 #[test]
 fn no_source_is_sent_in_any_way() {

@@ -117,6 +117,7 @@ fn a_body_has_a_length_whatever_way_it_came() {
         let chunked = "Transfer-Encoding: chunked\r\n";
         let asked = told(&kettle, &application, "PUT", "/a.php", chunked, chunks);
         assert_eq!((asked.param("CONTENT_LENGTH"), asked.body.len()), ("67", 67), "{buffering}");
+        assert_eq!(asked.param("HTTP_TRANSFER_ENCODING"), "chunked", "as nginx says it");
         let asked = told(&kettle, &application, "POST", "/a.php", chunked, b"0\r\n\r\n");
         assert_eq!((asked.param("CONTENT_LENGTH"), asked.body.len()), ("0", 0), "{buffering}");
         let large = vec![b'x'; 300_000];

@@ -94,7 +94,10 @@ fn a_location_for_php_becomes_a_route_with_programs() {
         );
         assert_eq!(fastcgi.extensions, [".php"], "{words}");
         assert_eq!(fastcgi.path_info, path_info, "{words}");
+        assert_eq!(fastcgi.ask_missing, tries.is_empty(), "{words}");
         assert_eq!(route.fallback.as_deref(), fallback, "{words}");
+        let passed = &route.request_headers[..];
+        assert!(passed.len() == 1 && passed[0].0.eq_ignore_ascii_case("x-forwarded-proto"));
         assert_eq!(route.timeout.as_secs(), 300);
         assert_eq!(route.request_body, 8 * 1024 * 1024);
         assert!(route.intercept_errors && fastcgi.script.is_none());

@@ -11,7 +11,6 @@ use super::pass::ignored;
 use super::place::Spot;
 use super::root::{Root, root_of};
 use super::route::{Answer, Place, Route, Setting, spoken};
-use super::settings::{table, values};
 use super::target::Kind;
 use crate::nginx::location::Shut;
 use crate::nginx::map;
@@ -20,7 +19,7 @@ use crate::nginx::regex::{split_at_bars, translated as translated_regex};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, field, parts, with_said};
-use crate::offer::list;
+use crate::offer::{list, table, values};
 
 /// Which file runs.
 enum Script<'t> {
@@ -54,6 +53,9 @@ impl Writer<'_> {
         let document_root =
             document_root.map(|it| self.below_prefix(&it.folder.display().to_string(), origin));
         let document_root = document_root.map(|it| it.display().to_string());
+        // Without a folder nginx has its own.
+        let html = || self.prefix.join("html").display().to_string();
+        let document_root = document_root.or_else(|| root.is_none().then(html));
         let script = script_of(&params, root, document_root.as_deref(), spot, directive)?;
         let mut own: Vec<(&str, String)> = Vec::new();
         let (mut settings, mut folder) = (Vec::new(), None);
@@ -66,6 +68,9 @@ impl Writer<'_> {
                 };
                 (settings, folder) = (of_files, Some(path));
                 own.push(("extensions", list([ending.as_str()].into_iter())));
+                if !is_led && !scope.own().iter().any(|it| it.name == "try_files") {
+                    own.push(("ask_missing", "true".to_owned()));
+                }
             }
             Script::Fixed(script) => own.push(("script", quoted(script))),
             Script::Application => {}
@@ -104,12 +109,30 @@ impl Writer<'_> {
             let own = own.collect::<Vec<_>>().join(", ");
             settings.push(("fastcgi", format!("{{ {own} }}"), origin.clone()));
         }
-        settings.extend(limits(scope, origin));
-        settings.extend(self.retry_on(scope, "fastcgi_next_upstream", &to, origin));
-        settings.extend(self.headers_of_backend(scope, origin));
-        settings.extend(self.route_log(scope));
+        settings.extend(self.about_requests(scope, &params, &to, origin));
         route.settings = settings;
         Ok(route)
+    }
+
+    /// What is said of requests for programs, and of their answers.
+    fn about_requests(
+        &mut self,
+        scope: &Scope<'_>,
+        params: &[&Directive],
+        to: &str,
+        origin: &Origin,
+    ) -> Vec<Setting> {
+        let mut settings = Vec::new();
+        // As it came, unless somebody says it: behind a proxy it is what clients speak.
+        if !params.iter().any(|it| it.word(0) == "HTTP_X_FORWARDED_PROTO") {
+            let said = "{ \"X-Forwarded-Proto\" = \"{header:x-forwarded-proto}\" }";
+            settings.push(("request_headers", said.to_owned(), origin.clone()));
+        }
+        settings.extend(limits(scope, origin));
+        settings.extend(self.retry_on(scope, "fastcgi_next_upstream", to, origin));
+        settings.extend(self.headers_of_backend(scope, origin));
+        settings.extend(self.route_log(scope));
+        settings
     }
 
     /// The folder of programs, and what is said of its files; nothing if it is not there.

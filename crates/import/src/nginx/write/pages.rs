@@ -6,13 +6,12 @@ use super::Writer;
 use super::answer::{Known, Returned, returned};
 use super::place::Spot;
 use super::route::{Answer, Key, Place, Route, Setting, spoken};
-use super::settings::table;
 use crate::nginx::location::{is_only_of_missing, kind_of};
 use crate::nginx::regex::is_of_all;
 use crate::nginx::scope::{Scope, names_set};
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, Said, parts, said_by_service, with_said};
-use crate::offer::list;
+use crate::offer::{list, table};
 
 impl Writer<'_> {
     /// The pages of a server.

@@ -6,7 +6,6 @@ use super::Writer;
 use super::answer::{Known, rewritten_to};
 use super::place::Spot;
 use super::route::{Answer, Place, Route, Rule, Setting, spoken};
-use super::settings::{table, values};
 use super::target::Kind;
 use super::tls::laxer_backend;
 use crate::nginx::location::Shut;
@@ -14,6 +13,7 @@ use crate::nginx::measure;
 use crate::nginx::scope::{Scope, WHOLE_PATH};
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, Said, field, parts, with_said};
+use crate::offer::{table, values};
 
 /// What a `proxy_pass` says.
 pub(super) struct Pass<'t> {

@@ -14,7 +14,7 @@ use crate::nginx::measure;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, parts, said_by_service};
-use crate::offer::list;
+use crate::offer::{list, table, values};
 
 impl Writer<'_> {
     pub(super) fn route_settings<'t>(
@@ -396,21 +396,6 @@ const EXPIRES_MAX: u32 = 3650 * 24 * 3600;
 const LENGTH_MIN: u64 = 20;
 
 const NO_QUIC: &str = "nobody answers QUIC here, and clients would look for it in vain";
-
-/// The value of a field, or those of its lines.
-pub(super) fn values(all: &[String]) -> String {
-    match all {
-        [one] => quoted(one),
-        all => list(all.iter().map(String::as_str)),
-    }
-}
-
-/// A table in braces.
-pub(super) fn table<'e>(entries: impl Iterator<Item = (&'e str, String)>) -> String {
-    let entries: Vec<String> =
-        entries.map(|(key, value)| format!("{} = {value}", quoted(key))).collect();
-    format!("{{ {} }}", entries.join(", "))
-}
 
 /// What a word of `expires` is here; empty for none.
 fn expires_of(word: &str) -> Option<String> {

@@ -8,7 +8,6 @@ use super::Writer;
 use super::pass::{TAKEN_OUT, add_line, is_usual, read};
 use super::place::{Spot, Spots};
 use super::route::{Route, Setting};
-use super::settings::{table, values};
 use super::target::Kind;
 use super::tls::laxer_backend;
 use crate::nginx::location::Shut;
@@ -16,7 +15,7 @@ use crate::nginx::measure;
 use crate::nginx::scope::{Scope, WHOLE_PATH};
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, parts, said_by_service};
-use crate::offer::list;
+use crate::offer::{list, table, values};
 
 /// What becomes of each URI that an `auth_request` of a server has: a table without its last brace, or why it is none.
 pub(super) type SignOns = BTreeMap<String, Result<String, &'static str>>;

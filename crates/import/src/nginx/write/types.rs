@@ -6,10 +6,9 @@ use kettle_config::{Origin, nginx_extensions, nginx_media_type, quoted};
 
 use super::Writer;
 use super::route::{Answer, Route, Setting};
-use super::settings::table;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
-use crate::offer::list;
+use crate::offer::{list, table};
 
 impl Writer<'_> {
     /// Adds what a `return` says beside its body: headers, and types in lines of their own.
