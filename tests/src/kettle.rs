@@ -205,10 +205,7 @@ impl Kettle {
     /// programs of other tests end. Who may see it: as with descriptors.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        let path = format!("/proc/{}/smaps_rollup", self.server_process);
-        let text = std::fs::read_to_string(path).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix("Anonymous:")).unwrap();
-        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+        memory_of(self.server_process)
     }
 
     /// How often it has read files, whether it got anything or not. Who may see it: as with descriptors.
@@ -371,3 +368,11 @@ fn only_child_or_itself(process: u32) -> u32 {
 }
 
 const LOG_TAIL_BYTES: usize = 4_000;
+
+/// The memory of a process in bytes that is no file's, that which it shares with the one that forked it included.
+#[must_use]
+pub fn memory_of(process: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{process}/smaps_rollup")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("Anonymous:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+}

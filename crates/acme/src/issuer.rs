@@ -14,6 +14,7 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
+use kettle_kernel::process;
 use kettle_tls::policy::Policy;
 use tokio::task::{Id, JoinSet, LocalSet};
 use tokio::time::{Instant as TokioInstant, sleep_until};
@@ -243,6 +244,7 @@ impl Issuer {
         for orders in &self.orders {
             orders.borrow_mut().make_contiguous().sort_unstable();
         }
+        process::release_free_memory();
         Ok(())
     }
 

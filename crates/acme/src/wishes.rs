@@ -1,4 +1,4 @@
-//! What a configuration wants of the issuer, with all that it names read: whoever has given up root reads none of it any more.
+//! What a configuration wants of the issuer. All that it names is read at once: whoever has given up root reads none of it any more.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,13 +14,23 @@ use kettle_tls::issue::CertificateKey;
 use kettle_tls::trust::Roots;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
+use serde::{Deserialize, Serialize};
 
 use crate::plan::Installed;
 use crate::programs;
 use crate::protocol::Kind;
 use crate::state::StateFolder;
 
-/// All that a configuration wants.
+/// What a configuration wants, as it stands there.
+#[derive(Default)]
+pub struct Wanted {
+    state_directory: PathBuf,
+    authorities: Vec<Acme>,
+    /// The sites in JSON. In one piece they hold no page of what is dropped beside them, as thousands of pieces would.
+    sites: Vec<u8>,
+}
+
+/// All that a configuration wants, with what it names.
 pub struct Wishes {
     /// Where state is kept.
     pub state_directory: PathBuf,
@@ -57,6 +67,7 @@ pub struct Authority {
 }
 
 /// A certificate for a site, or for a listener without sites.
+#[derive(Serialize, Deserialize)]
 pub struct Site {
     /// The name of its folder.
     pub folder: String,
@@ -80,33 +91,45 @@ pub struct Site {
     pub has_after: bool,
 }
 
-impl Wishes {
-    /// What a configuration wants. What cannot be read is left out, and told.
+impl Wanted {
+    /// What this configuration wants. Nothing that it names is read.
     #[must_use]
-    pub fn read(config: &Config) -> Self {
-        let mut problems = Vec::new();
-        let mut system = None;
-        let mut named = Vec::new();
-        let mut authorities = Vec::new();
-        for acme in &config.acme {
-            match Authority::read(acme, &mut system) {
-                Ok(authority) => {
-                    named.push(&acme.name.value);
-                    authorities.push(authority);
-                }
-                Err(problem) => {
-                    problems.push(format!("the authority `{}` is not asked: {problem}", acme.name));
-                }
-            }
-        }
-        let number = |acme: &Acme| named.iter().position(|name| **name == acme.name.value);
+    pub fn of(config: &Config) -> Self {
+        let number = |acme: &Acme| config.acme.iter().position(|it| it.name == acme.name);
         let sites = config.wanted_certificates().filter_map(|wanted| {
             let numbers = wanted.authorities(config).into_iter().filter_map(number).collect();
             Site::of(&wanted, numbers, config)
         });
-        let sites = sites.collect();
-        let state_directory = config.server.state_directory.clone();
-        Self { state_directory, authorities, sites, problems }
+        Self {
+            state_directory: config.server.state_directory.clone(),
+            authorities: config.acme.clone(),
+            sites: serde_json::to_vec(&sites.collect::<Vec<_>>()).unwrap_or_default(),
+        }
+    }
+
+    /// Reads what is named. What cannot be read is left out, and told.
+    #[must_use]
+    pub fn read(self) -> Wishes {
+        let Self { state_directory, authorities: named, sites } = self;
+        let mut sites: Vec<Site> = serde_json::from_slice(&sites).unwrap_or_default();
+        let (mut authorities, mut problems) = (Vec::new(), Vec::new());
+        let mut system = None;
+        let numbers = named.iter().map(|acme| match Authority::read(acme, &mut system) {
+            Ok(authority) => {
+                authorities.push(authority);
+                Some(authorities.len() - 1)
+            }
+            Err(problem) => {
+                problems.push(format!("the authority `{}` is not asked: {problem}", acme.name));
+                None
+            }
+        });
+        let numbers: Vec<Option<usize>> = numbers.collect();
+        for site in &mut sites {
+            let left = site.authorities.iter().filter_map(|number| *numbers.get(*number)?);
+            site.authorities = left.collect();
+        }
+        Wishes { state_directory, authorities, sites, problems }
     }
 }
 

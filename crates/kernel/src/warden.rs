@@ -63,11 +63,12 @@ pub trait Ward {
     /// What the warden reads before it forks the second process.
     type Orders;
 
-    /// Reads what both are to do. What the last reading gave is `before`.
-    fn read(&self, turn: Turn, before: Option<Self::Orders>) -> Self::Orders;
+    /// Reads what both are to do; none where that is what the last reading gave. Whatever else it leaves takes memory for as long as
+    /// the server runs, and is to be dropped.
+    fn read(&mut self, turn: Turn) -> Option<Self::Orders>;
 
     /// Is the second process. The first socket leads to the server; at the second one it may ask for programs.
-    fn work(&self, orders: &Self::Orders, server: OwnedFd, programs: OwnedFd) -> Ending;
+    fn work(&self, orders: &mut Self::Orders, server: OwnedFd, programs: OwnedFd) -> Ending;
 
     /// The program that is asked for, in words that anybody may have chosen.
     ///
@@ -81,7 +82,7 @@ pub trait Ward {
 ///
 /// # Errors
 /// If this process has more than one thread, or the kernel refuses.
-pub fn start(names: Names, ward: impl Ward) -> io::Result<OwnedFd> {
+pub fn start(names: Names, mut ward: impl Ward) -> io::Result<OwnedFd> {
     process::forget_children()?;
     let (ours, its) = pair()?;
     match process::fork()? {
@@ -92,7 +93,7 @@ pub fn start(names: Names, ward: impl Ward) -> io::Result<OwnedFd> {
         Fork::Child => {
             let _ = catch_unwind(AssertUnwindSafe(|| {
                 if settle(its.as_fd(), names).is_ok() {
-                    watch_over(&its, names, &ward);
+                    watch_over(&its, names, &mut ward);
                 }
             }));
             process::exit_at_once(0)
@@ -121,15 +122,16 @@ fn settle(its: BorrowedFd<'_>, names: Names) -> io::Result<()> {
     Ok(())
 }
 
-fn watch_over<W: Ward>(its: &OwnedFd, names: Names, ward: &W) {
+fn watch_over<W: Ward>(its: &OwnedFd, names: Names, ward: &mut W) {
     let mut watch = Watch { its, programs: Programs::default() };
     let (mut turn, mut orders) = (Turn::First, None);
     loop {
         let begun = Instant::now();
         // What cannot be read is no reason to end.
-        let read = catch_unwind(AssertUnwindSafe(|| ward.read(turn, orders.take())));
-        orders = read.ok();
-        let ended = match &orders {
+        let read = catch_unwind(AssertUnwindSafe(|| ward.read(turn)));
+        orders = read.ok().flatten().or(orders);
+        process::release_free_memory();
+        let ended = match &mut orders {
             Some(orders) => watch.one(names, ward, orders),
             None => Some(Ending::Broken),
         };
@@ -163,7 +165,7 @@ struct Child {
 
 impl Watch<'_> {
     /// Forks the second process and waits for its end; none if the server has gone, and the second process with it.
-    fn one<W: Ward>(&mut self, names: Names, ward: &W, orders: &W::Orders) -> Option<Ending> {
+    fn one<W: Ward>(&mut self, names: Names, ward: &W, orders: &mut W::Orders) -> Option<Ending> {
         let Ok((asked, asks)) = pair() else { return Some(Ending::Broken) };
         let process = match process::fork() {
             Ok(Fork::Child) => {

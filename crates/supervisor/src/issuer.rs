@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use kettle_acme::programs::Programs;
 use kettle_acme::protocol::{End, Kind, Level, Order, Report};
-use kettle_acme::wishes::Wishes;
+use kettle_acme::wishes::Wanted;
 use kettle_acme::{Ended, state};
 use kettle_config::{Config, Sandboxing};
 use kettle_kernel::keeper;
@@ -26,7 +26,7 @@ use crate::reload::Loader;
 use crate::sandbox::files_of_issuer;
 
 /// Starts one for a server whose configuration has an authority; gives the server's end. Before there is any thread.
-pub(crate) fn start(config: &Config, loader: Option<&Loader>) -> Option<OwnedFd> {
+pub(crate) fn start(config: &mut Config, loader: Option<&Loader>) -> Option<OwnedFd> {
     if config.acme.is_empty() {
         return None;
     }
@@ -50,36 +50,37 @@ pub(crate) fn start(config: &Config, loader: Option<&Loader>) -> Option<OwnedFd>
 }
 
 struct IssuerWard<'c> {
-    /// The configuration of the start.
-    config: &'c Config,
+    /// The configuration of the start. The warden takes it, and the server has its own.
+    config: &'c mut Config,
     loader: Option<&'c Loader>,
     /// The user that the issuer becomes.
     account: Option<Account>,
 }
 
-/// What a configuration says to the warden and its issuer.
+/// What a configuration says to the warden and its issuer, without all that it says to the server.
 struct Orders {
-    /// None is that of the start.
-    config: Option<Config>,
+    wanted: Wanted,
     programs: Programs,
+    is_confined: bool,
 }
 
 impl Ward for IssuerWard<'_> {
     type Orders = Orders;
 
-    fn read(&self, turn: Turn, before: Option<Orders>) -> Orders {
+    fn read(&mut self, turn: Turn) -> Option<Orders> {
         let _quiet = quiet();
-        // What cannot be read now was refused by the server as well, or will be mended.
-        let read = if turn == Turn::First { None } else { read_again(self.loader) };
-        let config = read.or(before.and_then(|before| before.config));
-        let programs = Programs::of(config.as_ref().unwrap_or(self.config));
-        Orders { config, programs }
+        let config = match turn {
+            Turn::First => std::mem::take(self.config),
+            // What cannot be read now was refused by the server as well, or will be mended.
+            Turn::Later => read_again(self.loader)?,
+        };
+        let is_confined = config.server.sandbox != Sandboxing::Off;
+        Some(Orders { wanted: Wanted::of(&config), programs: Programs::of(&config), is_confined })
     }
 
-    fn work(&self, orders: &Orders, server: OwnedFd, programs: OwnedFd) -> Ending {
+    fn work(&self, orders: &mut Orders, server: OwnedFd, programs: OwnedFd) -> Ending {
         let _quiet = quiet();
-        let config = orders.config.as_ref().unwrap_or(self.config);
-        match issue((server, programs), config, self.account.as_ref()) {
+        match issue((server, programs), orders, self.account.as_ref()) {
             Ok(Ended::ReadAgain) => Ending::Again,
             Ok(Ended::ServerGone) | Err(_) => Ending::Broken,
         }
@@ -105,15 +106,16 @@ fn read_again(loader: Option<&Loader>) -> Option<Config> {
 /// Is the issuer, until the server has gone or has another configuration.
 fn issue(
     (server, programs): (OwnedFd, OwnedFd),
-    config: &Config,
+    orders: &mut Orders,
     account: Option<&Account>,
 ) -> io::Result<Ended> {
-    let wishes = Wishes::read(config);
+    let wishes = std::mem::take(&mut orders.wanted).read();
     if let Some(account) = account {
         account.become_for_good().map_err(io::Error::other)?;
     }
+    let state = wishes.state_directory.clone();
     kettle_acme::run(server, programs, wishes, || {
-        let files = (config.server.sandbox != Sandboxing::Off).then(|| files_of_issuer(config));
+        let files = orders.is_confined.then(|| files_of_issuer(&state));
         warden::confine(files.as_ref())
     })
 }

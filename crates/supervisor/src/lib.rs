@@ -145,7 +145,7 @@ impl Supervisor {
         let terminal = main_loop::terminal_in_front();
         let inherited = bind::inherited(&config)?;
         keeper::start(&config, loader.as_ref());
-        let issuer = issuer::start(&config, loader.as_ref());
+        let issuer = issuer::start(&mut config, loader.as_ref());
         let resources = Resources::of_this_process();
         resources.fill_in(&mut config, None);
         process::limit_heaps(config.server.workers.unwrap_or(1) + HEAPS_BESIDE_WORKERS);

@@ -245,10 +245,10 @@ fn written_by_reloads(config: &Config) -> [PathBuf; 2] {
 }
 
 /// What the issuer of a server opens: what looking up names takes, and the state of certificates.
-pub(crate) fn files_of_issuer(config: &Config) -> Files {
+pub(crate) fn files_of_issuer(state_directory: &Path) -> Files {
     let mut read: Vec<PathBuf> = OF_RESOLVER.iter().map(PathBuf::from).collect();
     read.extend(RealPaths::default().around(Path::new("/etc/resolv.conf"), true));
-    let mut write = kettle_acme::state::all_folders(&config.server.state_directory);
+    let mut write = kettle_acme::state::all_folders(state_directory);
     write.push(PathBuf::from("/dev/null"));
     Files { read, write, connect: true, ..Files::default() }
 }

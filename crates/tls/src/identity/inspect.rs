@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustls::SignatureScheme;
 use rustls_pki_types::CertificateDer;
+use serde::{Deserialize, Serialize};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
@@ -18,7 +19,7 @@ use super::warning::IdentityWarning;
 use crate::error::IdentityError;
 
 /// The kind of a certificate's key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeyKind {
     /// ECDSA on the curve P-256.
     EcdsaP256,

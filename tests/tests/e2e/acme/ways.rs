@@ -3,12 +3,12 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kettle_tests::environment::{skip, wait_until};
-use kettle_tests::kettle::Kettle;
+use kettle_tests::kettle::{Kettle, memory_of};
 use kettle_tests::pebble::PebbleSetup;
 use kettle_tests::setup::{Folder, Setup, unused_address};
 use kettle_tests::tool::{Tool, scrape};
 
-use super::{current, fetching, wait_until_served};
+use super::{child_of, current, fetching, wait_until_served};
 
 #[test]
 fn a_listener_without_sites_gets_one_by_a_listener_that_redirects() {
@@ -148,4 +148,25 @@ fn a_state_folder_that_does_not_stay_is_warned_of() {
     std::fs::create_dir(folder.path("state")).unwrap();
     let said = check(&folder);
     assert!(said.contains("lies in the folder of the configuration"), "{said}");
+}
+
+#[test]
+#[cfg(target_env = "gnu")]
+fn what_the_server_had_read_is_not_in_the_memory_of_those_that_it_begins() {
+    // Nobody answers there.
+    let setup = PebbleSetup::default();
+    let mut sites = String::new();
+    for number in 0..3_000 {
+        let name = format!("s{number}.many.example");
+        sites += &format!(
+            "[[site]]\nnames = [\"{name}\"]\nacme = {{}}\nroute = [{{ root = \"www\" }}]\n"
+        );
+    }
+    let kettle = Kettle::start(fetching(&setup, "").more(&sites));
+    kettle.wait_for_status("/issuer", "running");
+    let warden = child_of(kettle.process(), "kettle-warden");
+    let issuer = child_of(warden, "kettle-issuer");
+    let [server, warden, issuer] = [kettle.process(), warden, issuer].map(memory_of);
+    assert!(warden * 3 < server, "{warden} of {server}");
+    assert!(issuer * 2 < server, "{issuer} of {server}");
 }
