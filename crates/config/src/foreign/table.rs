@@ -339,7 +339,7 @@ pub(super) const VALUES: &[(&str, Here)] = &[
     ("static_rr", Called(&["round-robin"])),
     ("random", Called(&["random-two"])),
     ("p2c", Called(&["random-two"])),
-    ("ip_hash", Called(&["source-hash"])),
+    ("ip_hash", Called(&["network-hash"])),
     ("source", Called(&["source-hash"])),
     ("sticky", Called(&["cookie", "source-hash"])),
     ("cookie", Called(&["source-hash"])),

@@ -22,6 +22,9 @@ words! {
         RandomTwo = "random-two",
         /// The same client address gets the same server, as long as it is there.
         SourceHash = "source-hash",
+        /// The same, where the first three bytes of an IPv4 address are what counts: a client whose provider changes the last one comes back,
+        /// and so do all clients behind one network of 256 addresses. Of IPv6 the whole address counts.
+        NetworkHash = "network-hash",
         /// The first in the order of the file; the next only when it is full or gone.
         First = "first",
         /// The one that the client's cookie names (`[backend.cookie]`), also while it is drained; where that is none that is well, or

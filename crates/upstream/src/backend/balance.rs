@@ -85,6 +85,18 @@ pub fn source_hash(candidates: &[Candidate], client: ClientHost) -> Option<usize
     scored.max_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(index, _)| index)
 }
 
+/// What stands for a client in nginx's `ip_hash`: the first three bytes of an IPv4 address, the whole of any other.
+#[must_use]
+pub fn network_of(client: ClientHost) -> ClientHost {
+    match client.to_canonical() {
+        ClientHost::Ip(IpAddr::V4(address)) => {
+            let [one, two, three, _] = address.octets();
+            IpAddr::from([one, two, three, 0]).into()
+        }
+        other => other,
+    }
+}
+
 /// The first.
 #[must_use]
 pub fn first(candidates: &[Candidate]) -> Option<usize> {

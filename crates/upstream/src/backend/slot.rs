@@ -148,6 +148,7 @@ impl Backend {
             }
             Balance::RandomTwo => balance::random_two(candidates, balance::mix(turn() as u64)),
             Balance::SourceHash => balance::source_hash(candidates, client),
+            Balance::NetworkHash => balance::source_hash(candidates, balance::network_of(client)),
             Balance::First => balance::first(candidates),
         }
     }

@@ -60,6 +60,21 @@ fn the_next_server_is_asked_and_the_last_one_s_answer_is_passed_on() {
 }
 
 #[test]
+fn a_backup_answers_once_no_other_server_can_be_reached() {
+    let [first, spare] = [Backend::listen(), Backend::listen()];
+    let spare_server =
+        format!("[[backend.server]]\naddress = \"{}\"\nbackup = true\n", spare.address());
+    for (of, answers) in [(unused_address(), false), (first.address(), true)] {
+        let kettle = Kettle::start(before_with("off", "", "", &[of]).more(&spare_server));
+        let mut client = asking(&kettle, &get("/app/one"));
+        let answering = if answers { &first } else { &spare };
+        let _server = answered(answering, &ok("yes"));
+        assert_eq!(client.response().body, b"yes");
+    }
+    spare.assert_unasked();
+}
+
+#[test]
 fn an_answer_is_passed_on_where_no_other_server_takes_the_request() {
     let first = Backend::listen();
     let servers = [first.address(), unused_address()];

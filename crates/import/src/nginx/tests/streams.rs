@@ -101,6 +101,13 @@ fn a_hash_of_another_thing_than_the_address_is_told_of() {
     }
 }
 
+#[test]
+fn ip_hash_goes_by_three_bytes_of_an_address() {
+    let text = "http { upstream u { ip_hash; server 10.0.0.1:5; } server { listen 80; location / { proxy_pass http://u; } } }";
+    let made = from(text).unwrap();
+    assert!(made.toml.contains("balance = \"network-hash\""), "{}", made.toml);
+}
+
 /// Whose certificate a server has to show.
 #[test]
 fn a_server_shows_the_certificate_of_a_name_and_of_no_address() {

@@ -310,7 +310,7 @@ impl Writer<'_> {
             balance = match directive.name.as_str() {
                 "least_conn" => "least-connections",
                 "random" => "random-two",
-                "ip_hash" => "source-hash",
+                "ip_hash" => "network-hash",
                 "hash" => {
                     if directive.word(0) != "$remote_addr"
                         && directive.word(0) != "$binary_remote_addr"

@@ -75,6 +75,16 @@ fn an_address_is_the_same_in_both_ways_to_write_it() {
 }
 
 #[test]
+fn clients_of_one_network_have_one_server() {
+    let place = |text: &str| network_of(text.parse::<IpAddr>().unwrap().into());
+    assert_eq!(place("192.0.2.1"), place("192.0.2.255"));
+    assert_eq!(place("::ffff:192.0.2.1"), place("192.0.2.9"));
+    assert_ne!(place("192.0.2.1"), place("192.0.3.1"));
+    assert_ne!(place("2001:db8::1"), place("2001:db8::2"));
+    assert_eq!(network_of(ClientHost::Unix), ClientHost::Unix);
+}
+
+#[test]
 fn clients_stay_where_they_are_over_versions_of_the_program() {
     // If this fails, every client moves at an upgrade, and hosts of two versions disagree.
     let addresses = ["10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"];
