@@ -209,8 +209,8 @@ async fn look_ahead<'u, S: ClientSide<'u>>(
     .await
 }
 
-/// Ends the least rate once it keeps no server busy.
-fn keep_pace<'u, S: ClientSide<'u>>(side: &mut S, body: &UpstreamBody) {
+/// Ends the least rate at which the client has to take its response, once that keeps no server busy.
+pub(super) fn keep_pace<'u, S: ClientSide<'u>>(side: &mut S, body: &UpstreamBody) {
     if body.is_over() {
         side.sending_mut().pace = None;
     }

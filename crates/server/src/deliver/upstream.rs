@@ -18,17 +18,10 @@ use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::Stream;
 use kettle_upstream::UpstreamBody;
 
-use super::send::taken;
+use super::send::{keep_pace, taken};
 use super::{ClientSide, Delivery, DeliveryError, Demand, Piece, cut_short, portions};
 
 impl Delivery<'_> {
-    /// A client has to take what it gets at the least rate only as long as that keeps a server busy.
-    fn keep_pace(&mut self, body: &UpstreamBody) {
-        if body.is_over() {
-            self.sending.pace = None;
-        }
-    }
-
     /// Decides the path. A connection moves into the kernel for what can be spliced alone: anything else would save no copy
     /// there. Whether the body is spliced.
     pub(super) async fn choose_upstream_path(
@@ -83,7 +76,7 @@ impl Delivery<'_> {
                     let piece = self
                         .unless_gone(body.timeout(), |context| body.poll_chunk(context))
                         .await?;
-                    self.keep_pace(body);
+                    keep_pace(self, body);
                     let piece = piece.unwrap_or_default();
                     let piece = Piece::Memory(&piece);
                     taken(pin!(portions::send_piece(self, piece, false)), body, worker).await?;
@@ -121,7 +114,7 @@ impl Delivery<'_> {
         };
         room.commit(bytes)?;
         body.took(bytes).map_err(cut_short)?;
-        self.keep_pace(body);
+        keep_pace(self, body);
         *full_reads = if bytes == wanted_bytes { full_reads.saturating_add(1) } else { 0 };
         let worker = self.sending.worker;
         taken(pin!(self.flush(false)), body, worker).await?;
@@ -142,7 +135,7 @@ impl Delivery<'_> {
         let filled = socket.try_receive_part(|fd| pipe.fill(fd, wanted_bytes));
         let Some(bytes) = filled.map_err(cut_short)? else { return Ok(()) };
         body.took(bytes).map_err(cut_short)?;
-        self.keep_pace(body);
+        keep_pace(self, body);
         (self.delivered.path, self.delivered.reason) = (TxPath::KernelSplice, None);
         while !pipe.is_empty() {
             let splice = |stream: &mut Stream, context: &mut Context<'_>| {
