@@ -25,6 +25,21 @@ fn no_site_answers_for_the_names_of_a_server_that_is_left_out() {
             ["default_server;", "; server_name a.example; ssl_reject_handshake on;"],
             "_+* a.example!",
         ),
+        (["default_server; ssl_reject_handshake on;", "; server_name a.example;"], "a.example+"),
+        (
+            [
+                "default_server; server_name b.example; ssl_reject_handshake on;",
+                "; server_name a.example;",
+            ],
+            "b.example! a.example+",
+        ),
+        (
+            [
+                "default_server; server_name b.example; ssl_reject_handshake on;",
+                "; server_name *.example;",
+            ],
+            "b.example! **.example+",
+        ),
         (["default_server;", "; server_name a.example; if ($x) { return 403; }"], "_+* a.example!"),
         (
             ["; server_name b.example;", "default_server; server_name a.example; return 444;"],
@@ -265,4 +280,17 @@ fn one_default_serves_no_more_than_that_of_each_address() {
     ] {
         assert_eq!(served(&config(&format!("http {{ {text} }}"))), expected, "{text}");
     }
+}
+
+/// Where nginx refuses all handshakes of a socket, no site of another one answers.
+#[test]
+fn nobody_listens_where_all_handshakes_are_refused() {
+    let certificate = "ssl_certificate c.pem; ssl_certificate_key c.key; root /srv;";
+    let refused = "server { listen 8443 ssl; ssl_reject_handshake on; }";
+    let other = format!("server {{ listen 443 ssl; server_name a.example; {certificate} }}");
+    let made = imported(&format!("http {{ {refused} {other} }}"));
+    let addresses = made.config().unwrap().listeners;
+    let addresses: Vec<String> = addresses.iter().map(|it| it.address.to_string()).collect();
+    assert_eq!(addresses, ["0.0.0.0:443"], "{}", made.toml);
+    assert!(made.toml.contains("handshakes for names that no site has are not refused"));
 }

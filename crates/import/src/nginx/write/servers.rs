@@ -56,8 +56,8 @@ impl Writer<'_> {
             let names = names_of(shown, &mut faces, socket.listen.is_tls);
             sites.push((names, default_of(socket, shown, &mut faces)));
         }
-        for (socket, sites) in sockets.iter().zip(&sites) {
-            self.http_listener(servers, socket, sites, &faces);
+        for ((socket, sites), shown) in sockets.iter().zip(&sites).zip(&shown) {
+            self.http_listener(servers, socket, sites, !shown.is_empty());
         }
         self.known_names.extend(faces.iter().flat_map(|face| face.names.clone()));
         let unmerged: Vec<_> =
@@ -189,8 +189,13 @@ impl Writer<'_> {
             }
             let is_default = socket.default == *number && defaults.contains(number);
             let refuses = in_tls && server.scope.is_on("ssl_reject_handshake");
+            if refuses && names.is_empty() {
+                let message = "handshakes for names that no site has are not refused";
+                self.output.lose(server.origin, message, NOT_REFUSED);
+                continue;
+            }
             let is_named = is_default || socket.default == *number && socket.names_default;
-            if names.is_empty() && (!is_named || refuses) {
+            if names.is_empty() && !is_named {
                 let message = "nobody asks for this server by a name";
                 self.output.warn(server.origin, message, "write server_name");
                 continue;
@@ -225,14 +230,14 @@ impl Writer<'_> {
         servers: &[ServerBlock<'_>],
         socket: &Socket,
         (sites, default): &(Vec<String>, Option<String>),
-        faces: &[Face],
+        is_asked: bool,
     ) {
         let listen = &socket.listen;
         let origin = Some(&listen.origin);
         let lead = lead_of(servers, socket);
         let has_sites = lead.is_some() || !sites.is_empty();
-        let takes_all = listen.is_tls && faces.iter().any(|face| face.in_tls);
-        if !(has_sites || takes_all) {
+        // Without a list a listener takes all of TLS.
+        if !(has_sites || listen.is_tls && is_asked) {
             let message = format!("nobody listens on {}", listen.address);
             return self.output.warn(&listen.origin, message, "no server there has a name");
         }
@@ -424,4 +429,6 @@ fn ktls_option(commands: &[&Directive]) -> Option<Origin> {
 }
 
 const HTTPS_PORT: u16 = 443;
+const NOT_REFUSED: &str =
+    "they show the certificate of the first site, and only requests for its names are answered";
 const NO_DEFAULT: &str = "this name is for some that no site can have, and the default server asks for less than this one";

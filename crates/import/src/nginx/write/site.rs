@@ -119,7 +119,10 @@ impl Writer<'_> {
             Some((before, routes)) if !routes.is_empty() => (before, routes),
             _ => {
                 let message = format!("who asks for {} gets 403", face.site_names().join(", "));
-                self.output.lose(server.origin, message, "this server cannot be carried over");
+                match face.refuses {
+                    true => self.output.warn(server.origin, message, NO_HANDSHAKE),
+                    false => self.output.lose(server.origin, message, NO_SERVER),
+                }
                 (Vec::new(), vec![Route::closed(server.origin)])
             }
         };
@@ -166,7 +169,11 @@ impl Writer<'_> {
         }
         before.iter().for_each(|it| it.write("[[site.before]]", &mut self.output.text));
         routes.iter().for_each(|it| it.write("[[site.route]]", &mut self.output.text));
-        if is_closed { server.places() } else { self.closed }
+        match is_closed {
+            _ if face.refuses => 0,
+            true => server.places(),
+            false => self.closed,
+        }
     }
 
     /// The routes of a server; nothing where it cannot be carried over.
@@ -176,9 +183,7 @@ impl Writer<'_> {
         face: &Face,
     ) -> Option<(Vec<Route>, Vec<Route>)> {
         let scope = &server.scope;
-        if face.in_tls && scope.is_on("ssl_reject_handshake") {
-            let message = "this server refuses handshakes, and is left out";
-            self.output.warn(server.origin, message, "nobody is served under its names");
+        if face.refuses {
             return None;
         }
         self.tell(scope.own());
@@ -219,6 +224,8 @@ fn has_certificate(server: &ServerBlock<'_>) -> bool {
         && (is_own || !scope.is_on("ssl_reject_handshake"))
 }
 
+const NO_SERVER: &str = "this server cannot be carried over";
+const NO_HANDSHAKE: &str = "nginx refuses the handshake, and kettle the request";
 const SLASHES: &str = "kettle finds routes by paths without slashes in a row, so that `//` would lead into locations that it does not lead into: \
                        take `refuse_double_slashes` away if that is as good";
 
