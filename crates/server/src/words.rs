@@ -426,6 +426,9 @@ impl Words<'_> {
             RequestWord::Protocol => {
                 self.head.map_or("HTTP/1.1", |it| protocol(it.version())).into()
             }
+            RequestWord::RequestId => {
+                self.client.map_or(nothing, |it| it.request_id.to_string().into())
+            }
             RequestWord::ClientSubject => {
                 self.certificate.map_or(nothing, |it| in_ascii(&it.subject).into())
             }

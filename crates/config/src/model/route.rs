@@ -185,7 +185,7 @@ settings! {
         /// away. Words are filled in: `{client_ip}`, `{client_port}`, `{scheme}`, `{host}` without its port, `{port}` (the one
         /// that the client asks for, or else the usual one), `{uri}` (path and query as servers get them), `{asked_uri}` (as the
         /// client asked for them), `{path}` (decoded),
-        /// `{query}`, `{method}`, `{protocol}`, `{header:NAME}`, `{cookie:NAME}`, `{query:NAME}`, `{map:NAME}` (a `[[map]]`), and of the client's
+        /// `{query}`, `{method}`, `{protocol}`, `{request_id}`, `{header:NAME}`, `{cookie:NAME}`, `{query:NAME}`, `{map:NAME}` (a `[[map]]`), and of the client's
         /// certificate `{client_subject}` (RFC 4514), `{client_cert}` and `{client_cert_chain}` (RFC 9440). `{{` is a brace. A
         /// field whose words leave it empty is not sent. With `cache` only words of the URL may stand here.
         pub request_headers: Vec<(String, Vec<FieldTemplate>)> = request_headers(),

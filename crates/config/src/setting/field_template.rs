@@ -35,6 +35,8 @@ words! {
         Method = "method",
         /// `HTTP/1.0`, `HTTP/1.1` or `HTTP/2.0`, as the client speaks it.
         Protocol = "protocol",
+        /// The name of the request, as the log has it.
+        RequestId = "request_id",
         /// The subject of the client's certificate (RFC 4514), in ASCII.
         ClientSubject = "client_subject",
         /// The certificate of the client (RFC 9440).

@@ -228,13 +228,13 @@ fn words_are_filled_in_by_requests() {
         (
             "X-A = \"{client_iq}\"",
             "kettle.toml:5:27: `X-A` takes a header value: {client_iq} is none of {client_ip}, {client_port}, \
-             {scheme}, {host}, {port}, {uri}, {asked_uri}, {path}, {asked_path}, {query}, {method}, {protocol}, {client_subject}, {client_cert}, {client_cert_chain}, {status}, {header:…}, {cookie:…}, {query:…}, {map:…}, {name:…}, {answer:…}, {auth:…}\n\
+             {scheme}, {host}, {port}, {uri}, {asked_uri}, {path}, {asked_path}, {query}, {method}, {protocol}, {request_id}, {client_subject}, {client_cert}, {client_cert_chain}, {status}, {header:…}, {cookie:…}, {query:…}, {map:…}, {name:…}, {answer:…}, {auth:…}\n\
              help: write \"{client_ip}\"",
         ),
         (
             "X-A = [\"1\", \"{x}\"]",
             "kettle.toml:5:33: `X-A` takes a header value: {x} is none of {client_ip}, {client_port}, {scheme}, \
-             {host}, {port}, {uri}, {asked_uri}, {path}, {asked_path}, {query}, {method}, {protocol}, {client_subject}, {client_cert}, {client_cert_chain}, {status}, {header:…}, {cookie:…}, {query:…}, {map:…}, {name:…}, {answer:…}, {auth:…}\n\
+             {host}, {port}, {uri}, {asked_uri}, {path}, {asked_path}, {query}, {method}, {protocol}, {request_id}, {client_subject}, {client_cert}, {client_cert_chain}, {status}, {header:…}, {cookie:…}, {query:…}, {map:…}, {name:…}, {answer:…}, {auth:…}\n\
              help: write `{{` for a brace itself",
         ),
         (

@@ -167,7 +167,7 @@ fn word(name: &str) -> Option<String> {
 }
 
 /// nginx's variables that kettle has a word for.
-const WORDS: [(&str, &str); 21] = [
+const WORDS: [(&str, &str); 22] = [
     ("host", "{host}"),
     ("remote_addr", "{client_ip}"),
     ("remote_port", "{client_port}"),
@@ -179,6 +179,7 @@ const WORDS: [(&str, &str); 21] = [
     ("args", "{query}"),
     ("query_string", "{query}"),
     ("request_method", "{method}"),
+    ("request_id", "{request_id}"),
     ("server_protocol", "{protocol}"),
     ("request", "{method} {asked_uri} {protocol}"),
     ("content_type", "{header:content-type}"),

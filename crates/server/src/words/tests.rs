@@ -47,6 +47,7 @@ fn words_are_filled_in() {
         ("{client_cert}", ":bGVhZg==:"),
         ("{client_cert_chain}", ":b25l:, :dHdv:"),
         ("{path}|{query}|{method}", "/a b|c|GET"),
+        ("{request_id}", &client.request_id.to_string()),
         ("{{{host}}", "{a.example}"),
         ("", ""),
     ] {

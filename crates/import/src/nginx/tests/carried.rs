@@ -171,6 +171,11 @@ const CARRIED_OVER: &[(&str, &str)] = &[
         "\"Early-Data\" = []",
     ),
     (
+        "location /b/ { proxy_pass http://app; proxy_set_header X-Request-ID $request_id; }",
+        "request_headers = { \"X-Request-ID\" = \"{request_id}\" }",
+    ),
+    ("add_header X-Request-ID $request_id;", "\"X-Request-ID\" = \"{request_id}\""),
+    (
         "location /b/ { proxy_pass http://app; proxy_request_buffering off; }",
         "request_buffering = \"off\"",
     ),
