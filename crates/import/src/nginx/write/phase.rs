@@ -14,7 +14,7 @@ use super::route::{Answer, Key, Place, Route, Rule};
 use crate::nginx::location::{Shut, guards};
 use crate::nginx::map;
 use crate::nginx::measure;
-use crate::nginx::regex::{excluded, literal};
+use crate::nginx::regex::{excluded, is_of_all, literal};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, Said, is_group, parts, with_said};
@@ -114,6 +114,10 @@ impl Writer<'_> {
                     let (_, behind) = directives.split_at(at + 1);
                     if self.rewrite(directive, behind, &mut way, found)? {
                         return Ok(());
+                    }
+                    // Nothing behind it is asked any more.
+                    if directive.word(2) == "break" && is_of_all(directive.word(0)) {
+                        break;
                     }
                 }
                 // kettle answers so by itself.
