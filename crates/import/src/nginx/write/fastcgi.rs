@@ -54,8 +54,8 @@ impl Writer<'_> {
             document_root.map(|it| self.below_prefix(&it.folder.display().to_string(), origin));
         let document_root = document_root.map(|it| it.display().to_string());
         // Without a folder nginx has its own.
-        let html = || self.prefix.join("html").display().to_string();
-        let document_root = document_root.or_else(|| root.is_none().then(html));
+        let html = root.is_none().then(|| self.prefix.join("html").display().to_string());
+        let document_root = document_root.or(html);
         let script = script_of(&params, root, document_root.as_deref(), spot, directive)?;
         let mut own: Vec<(&str, String)> = Vec::new();
         let (mut settings, mut folder) = (Vec::new(), None);
@@ -68,7 +68,7 @@ impl Writer<'_> {
                 };
                 (settings, folder) = (of_files, Some(path));
                 own.push(("extensions", list([ending.as_str()].into_iter())));
-                if !is_led && !scope.own().iter().any(|it| it.name == "try_files") {
+                if !is_led && !looks_for_program(scope) {
                     own.push(("ask_missing", "true".to_owned()));
                 }
             }
@@ -263,6 +263,11 @@ fn script_of<'t>(
     is_plain.then_some(Script::Fixed(fixed)).ok_or(shut)
 }
 
+/// True if nginx looks for a program itself before the application is asked.
+fn looks_for_program(scope: &Scope<'_>) -> bool {
+    scope.own().iter().any(|it| it.name == "try_files" || asks_for_program(it, scope))
+}
+
 /// True of an `if` that answers 404 for a program that is not there, in a place that runs none but those of its folder.
 pub(super) fn asks_for_program(condition: &Directive, scope: &Scope<'_>) -> bool {
     let is_program = |path: &str| {
@@ -270,10 +275,12 @@ pub(super) fn asks_for_program(condition: &Directive, scope: &Scope<'_>) -> bool
         name == Some("$fastcgi_script_name")
     };
     let [answer] = condition.inner() else { return false };
+    let is_if = condition.name == "if";
     let params = scope.all("fastcgi_param");
     let script = params.iter().rfind(|it| it.word(0) == "SCRIPT_FILENAME");
     let has = |name: &str| scope.own().iter().any(|it| it.name == name);
-    answer.name == "return"
+    is_if
+        && answer.name == "return"
         && answer.words == ["404"]
         && has("fastcgi_pass")
         && !has("try_files")
