@@ -22,7 +22,7 @@ pub(crate) fn check(argument: &ConfigArgument) -> ExitCode {
         }
         Err(mistakes) => (Report { mistakes, ..Report::default() }, String::new()),
     };
-    let Report { mistakes, warnings, folders } = report;
+    let Report { mistakes, warnings, folders, .. } = report;
     for mistake in &mistakes {
         print_line(format_args!("error: {mistake}\n"));
     }

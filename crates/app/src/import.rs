@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
-use kettle_config::Diagnostic;
 use kettle_import::hitch::{self, Dialect};
 use kettle_import::{Imported, Surroundings, nginx, stunnel};
 use kettle_supervisor::{
@@ -18,7 +17,7 @@ use kettle_supervisor::{
 use crate::cli::{ImportArguments, ImportedProgram};
 use crate::output::{fail, fail_with, print, print_line, warn_of};
 
-/// Prints the kettle.toml. Exits with 0 if it was made and would be served here.
+/// Prints the kettle.toml. Exits with 0 if it was made and kettle would start with it here.
 pub(crate) fn import(arguments: &ImportArguments) -> ExitCode {
     let machine = ThisMachine;
     let path = machine.folder().join(&arguments.file);
@@ -37,35 +36,40 @@ pub(crate) fn import(arguments: &ImportArguments) -> ExitCode {
     };
     let config = match imported.config() {
         Ok(config) => config,
-        Err(diagnostics) if arguments.summary => return summarize(&imported, &diagnostics),
+        Err(mistakes) if arguments.summary => {
+            return summarize(&imported, &Report { mistakes, ..Report::default() });
+        }
         Err(diagnostics) => {
             // What is missing may have been left out, and nobody sees the text that says so.
             imported.warnings.iter().for_each(warn_of);
             return fail_with(&diagnostics);
         }
     };
-    let Report { mistakes, warnings, .. } = prepare::check(&config);
+    let report = prepare::check(&config);
     if arguments.summary {
-        return summarize(&imported, &mistakes);
+        return summarize(&imported, &report);
     }
     print(&imported.toml);
     if arguments.check {
-        warnings.iter().for_each(warn_of);
+        report.warnings.iter().for_each(warn_of);
     }
-    match mistakes.as_slice() {
-        [] => ExitCode::SUCCESS,
-        mistakes => fail_with(mistakes),
+    match report.mistakes.as_slice() {
+        // nginx would do that as badly, and started.
+        mistakes if report.starts => mistakes.iter().for_each(warn_of),
+        mistakes => return fail_with(mistakes),
     }
+    ExitCode::SUCCESS
 }
 
 /// Says what would become of a configuration. The exit code is that of `--help`.
-fn summarize(imported: &Imported, mistakes: &[Diagnostic]) -> ExitCode {
+fn summarize(imported: &Imported, Report { mistakes, starts, .. }: &Report) -> ExitCode {
     print(imported.summary());
-    if !mistakes.is_empty() {
+    if !starts {
         print_line("kettle would not start with it on this machine:");
         return fail_with(mistakes);
     }
     print_line("kettle would start with it on this machine.");
+    mistakes.iter().for_each(warn_of);
     match imported.places.closed {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::from(SOME_CLOSED),

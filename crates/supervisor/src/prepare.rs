@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use kettle_config::{Config, Diagnostic, Located, Position, Reach, advice, check_files};
+use kettle_config::{Config, Diagnostic, Located, Reach, advice, check_files};
 use kettle_kernel::file_system::Disclosure;
 use kettle_tls::identity::{Identity, IdentityError, IdentityWarning};
 use kettle_tls::self_signed;
@@ -22,6 +22,7 @@ use crate::admin;
 use crate::ends::CertificateEnds;
 use crate::file_watch::FileStates;
 use acceptors::{AcceptorSource, LoadedAcceptors, make_acceptors};
+use diagnostics::Diagnostics;
 use kettle_server::route::{AlikeSites, KnownNames, Router};
 use kettle_server::setup::{OwnSites, Served};
 use kettle_server::stores::Stores;
@@ -29,6 +30,7 @@ use kettle_server::stores::Stores;
 mod acceptors;
 mod access;
 mod client_auth;
+mod diagnostics;
 mod fetched;
 mod identities;
 mod made_by_root;
@@ -105,6 +107,8 @@ impl LoadedConfig {
 pub struct Report {
     /// What must be mended.
     pub mistakes: Vec<Diagnostic>,
+    /// True if a server starts with it, mistakes or not: some are of what it then does badly.
+    pub starts: bool,
     /// What should be looked at.
     pub warnings: Vec<Diagnostic>,
     /// What each served folder lies on, in words, and what is known about reading its files.
@@ -189,11 +193,12 @@ pub fn check(config: &Config) -> Report {
     };
     let reach = Reach::of(config);
     let (parts, mut diagnostics) = load(config, &reach, &resumption, &LoadFor::Check);
+    let starts = diagnostics.mistakes.is_empty() && !diagnostics.lacks_log;
     diagnostics.mistakes.append(&mut diagnostics.serious);
     let mut warnings = all_warnings(config, std::mem::take(&mut diagnostics.warnings));
     warnings.sort_by_key(Diagnostic::position);
     let folders = parts.router.map(|router| router.disclosures()).unwrap_or_default();
-    Report { mistakes: diagnostics.into_mistakes(config), warnings, folders }
+    Report { mistakes: diagnostics.into_mistakes(config), starts, warnings, folders }
 }
 
 /// Does all that a start does before it binds, and gives what should be looked at.
@@ -347,13 +352,6 @@ fn all_warnings(config: &Config, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     all.filter(|warning| seen.insert(warning.clone())).collect()
 }
 
-/// Whether a message is about this file, and no other whose name begins like it.
-fn names(message: &str, file: &str) -> bool {
-    let is_end = |letter: Option<char>| letter.is_none_or(|it| it == ':' || it.is_whitespace());
-    let behind = |(at, _): (usize, &str)| message.get(at + file.len()..).unwrap_or_default();
-    message.match_indices(file).any(|found| is_end(behind(found).chars().next()))
-}
-
 fn load_ticket_secret(config: &Config, diagnostics: &mut Diagnostics) -> Option<TicketSecret> {
     let file = config.tls.ticket_secret.as_ref()?;
     load_named_file(config, file, diagnostics, TicketSecret::load)
@@ -363,22 +361,6 @@ fn load_ticket_secret(config: &Config, diagnostics: &mut Diagnostics) -> Option<
 #[must_use]
 pub fn default_state_directory() -> PathBuf {
     self_signed::default_directory()
-}
-
-/// What was found, by what it means for a start.
-#[derive(Default)]
-struct Diagnostics {
-    /// The server cannot start or reload.
-    mistakes: Vec<Diagnostic>,
-    /// It can, and clients will refuse it.
-    serious: Vec<Diagnostic>,
-    /// It can, and works.
-    warnings: Vec<Diagnostic>,
-    /// What was said of certificates. Sites may share one.
-    of_certificates: HashSet<String>,
-    /// Mistakes by their places, as far as they were looked at: ten thousand files are each asked about.
-    by_place: HashMap<Position, Vec<usize>>,
-    looked_at: usize,
 }
 
 impl Diagnostics {
@@ -399,14 +381,6 @@ impl Diagnostics {
         diagnostics
     }
 
-    /// Forgets what has nothing to do with the files that are read again: a folder that is away for an hour must not keep a
-    /// renewed certificate out.
-    fn leave_to_reloads(&mut self, config: &Config) {
-        let read: HashSet<Position> =
-            config.files_of_reloads().into_iter().map(|file| file.at).collect();
-        self.mistakes.retain(|it| read.contains(&it.position()));
-    }
-
     /// Adds what the user that serves may not do. Once a server serves, it sees that for itself.
     fn add_access(&mut self, config: &Config, load_for: &LoadFor<'_>) {
         match load_for {
@@ -418,55 +392,7 @@ impl Diagnostics {
             LoadFor::Start | LoadFor::Reload(_) | LoadFor::Renewal(_) => {}
         }
     }
-
-    fn mistake(&mut self, config: &Config, at: Position, offending: &str, message: String) {
-        self.mistakes.push(config.diagnostic(at, offending, message, None));
-    }
-
-    fn add_mistakes(&mut self, mistakes: Vec<Diagnostic>) {
-        self.mistakes.extend(mistakes);
-    }
-
-    fn of_identity(&mut self, warning: &IdentityWarning) -> &mut Vec<Diagnostic> {
-        if warning.is_serious() { &mut self.serious } else { &mut self.warnings }
-    }
-
-    /// Whether the file system has already said what is wrong with this file.
-    fn have_named(&mut self, config: &Config, path: &Located<PathBuf>) -> bool {
-        for (number, mistake) in self.mistakes.iter().enumerate().skip(self.looked_at) {
-            self.by_place.entry(mistake.position()).or_default().push(number);
-        }
-        self.looked_at = self.mistakes.len();
-        if path.at.is_written() && !config.is_made() {
-            return self.by_place.contains_key(&path.at);
-        }
-        // Where the file was made from another program's, one line may name many files: the message tells which.
-        let name = path.value.display().to_string();
-        let at = config.diagnostic(path.at, "", "", None).position();
-        let here = self.by_place.get(&at).into_iter().flatten().take(OF_A_PLACE_MAX);
-        here.filter_map(|number| self.mistakes.get(*number)).any(|mistake| {
-            match path.at.is_written() {
-                true => names(&mistake.message, &name),
-                false => mistake.offending == name,
-            }
-        })
-    }
-
-    /// In the order of the file, and each only once: several stages may see the same.
-    fn into_mistakes(mut self, config: &Config) -> Vec<Diagnostic> {
-        self.mistakes.sort_by_key(Diagnostic::position);
-        let mut seen = HashSet::new();
-        self.mistakes.retain(|mistake| {
-            let message = config.is_made().then(|| mistake.message.clone());
-            let place = (mistake.position(), mistake.offending.clone(), message);
-            seen.insert(place) || mistake.offending.is_empty()
-        });
-        self.mistakes
-    }
 }
-
-/// Mistakes of one place that are looked at to learn whether one is of a file: of more it is said twice, at the worst.
-const OF_A_PLACE_MAX: usize = 100;
 
 /// Reads a file of certificates or lists; what is wrong with it becomes a diagnostic at its place.
 fn load_named_file<T>(

@@ -114,6 +114,8 @@ settings! {
         /// file.
         pub default_site: Option<Located<String>> =
             optional(located_text(&rules::SITE_NAME), DEFAULT_SITE),
+        /// What a client gets that asks in TLS for a name which no site here has, or for none.
+        pub unknown_names: UnknownNames = word(UnknownNames::Serve),
         /// What a client gets that speaks plain HTTP to an HTTPS listener.
         pub plain_http: PlainHttp = word(PlainHttp::Refuse),
         /// Offers HTTP/2 before HTTP/1.1. What goes over it is encrypted in user space with `path = "auto"`, and written to
@@ -187,11 +189,11 @@ words! {
 }
 
 words! {
-    /// What a client gets that asks for a name which no certificate of a listener has.
+    /// What a client gets that asks for a name which nothing of a listener has.
     pub enum UnknownNames {
-        /// The listener's first certificate.
+        /// The first certificate.
         Serve = "serve",
-        /// The alert `unrecognized_name`. Clients that ask for no name get the first certificate.
+        /// The alert `unrecognized_name`.
         Refuse = "refuse",
     }
 }
@@ -239,7 +241,8 @@ settings! {
         pub certificates: Vec<ListenerCertificate> as "certificate" = sections(),
         /// A certificate that is fetched. It is one of the listener's own.
         pub acme: Option<Box<ListenerAcme>> = optional(section(), "none is fetched"),
-        /// With certificates of its own: what a client gets that asks for a name which none of them has.
+        /// With certificates of its own: what a client gets that asks for a name which none of them has. One that asks for none
+        /// gets the first.
         pub unknown_names: UnknownNames = word(UnknownNames::Serve),
         /// The versions offered here, if not those of `[tls]`.
         pub versions: Vec<TlsVersion> = word_list(&[]),
@@ -310,9 +313,11 @@ impl TlsListener {
 const POSTGRESQL: &str = "postgresql";
 
 impl HttpsListener {
-    /// True if it serves what all such listeners serve: every site that has a certificate.
+    /// True if it serves what all such listeners serve: every site that has a certificate, to whoever comes.
     pub fn is_common(&self) -> bool {
-        self.sites.is_empty() && self.default_site.is_none()
+        self.sites.is_empty()
+            && self.default_site.is_none()
+            && self.unknown_names == UnknownNames::Serve
     }
 }
 

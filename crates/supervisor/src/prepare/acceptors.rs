@@ -95,7 +95,11 @@ impl AcceptorSource<'_> {
         sites.dedup();
         let service = format!("{HTTPS_SERVICE} {sites:?}{}", made_default(&https.default_site));
         let alpn = if https.http2 == Some(true) { &HTTP2_AND_1[..] } else { &HTTP1 };
-        self.serving(listener, &service, alpn, None).map(Some)
+        let mut acceptors = self.serving(listener, &service, alpn, None)?;
+        if https.unknown_names == UnknownNames::Refuse {
+            acceptors.refuse_others();
+        }
+        Ok(Some(acceptors))
     }
 
     fn serving(

@@ -130,6 +130,7 @@ pub(super) fn check(config: &Config, account: Option<&Account>, diagnostics: &mu
     };
     for (need, refusal) in needs.iter().zip(refusals) {
         let Some(refusal) = refusal else { continue };
+        diagnostics.lacks_log |= need.act == Act::Append;
         let message = need.message(config, &refusal);
         let help = refusal.help(config, account);
         let written = need.path.display().to_string();

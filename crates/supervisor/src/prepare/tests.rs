@@ -360,7 +360,7 @@ fn made(folder: &Path, files: &[&str]) -> Config {
     );
     let dir = kettle_config::Origin {
         path: folder.join("hitch.conf"),
-        at: Position { line: 3, column: 11 },
+        at: kettle_config::Position { line: 3, column: 11 },
         written: "\"pems\"".to_owned(),
         source_line: None,
     };
@@ -378,7 +378,7 @@ fn each_broken_file_of_one_place_is_told() {
     let mistakes = check(&made(folder, &["a", "a.2", "good", "none", "a"])).mistakes;
     let told = |file: &str| {
         let name = folder.join(file).display().to_string();
-        mistakes.iter().filter(|mistake| names(&mistake.message, &name)).count()
+        mistakes.iter().filter(|mistake| diagnostics::names(&mistake.message, &name)).count()
     };
     assert_eq!(["a", "a.2", "good", "none"].map(told), [1, 1, 0, 1], "{mistakes:?}");
     assert_eq!(places(&mistakes), [(3, 11); 3]);

@@ -4,12 +4,13 @@
 use std::net::SocketAddr;
 
 use kettle_tests::certificate::{ClientAuthority, Issued, Kind, issue};
-use kettle_tests::client::{Dialer, Wire};
+use kettle_tests::client::{Dialer, End, Wire, end_of};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
-use kettle_tests::suite::{TLS12_AES_128, TLS13_AES_128};
+use kettle_tests::suite::{ONE_OF_EACH_VERSION, TLS12_AES_128, TLS13_AES_128};
 use kettle_tests::tool::Tool;
+use rustls::AlertDescription;
 
 const SITES: &str = r#"
 [[site]]
@@ -110,6 +111,25 @@ fn the_same_holds_over_http2() {
                 assert!(said.ends_with(&format!(" 2 {status}")), "{connected} {asked}: {said}");
             }
         }
+    }
+}
+
+/// As nginx's `ssl_reject_handshake`, for names that no site has and for none, whatever the default site.
+#[test]
+fn a_listener_refuses_names_that_no_site_has_where_it_says_so() {
+    let setup = Setup::default().bare_listener("unknown_names = \"refuse\"").bare_listener("");
+    let kettle = Kettle::start(setup);
+    let [refuses, serves] = kettle.addresses[..] else { panic!("two listeners") };
+    for suite in ONE_OF_EACH_VERSION {
+        let at = |name: &'static str, address| {
+            let made = Dialer::suite(suite).server_name(name).try_connect(address);
+            made.map(drop).map_err(|error| end_of(&error))
+        };
+        assert_eq!(at("localhost", refuses), Ok(()));
+        let refused = Err(End::Alert(AlertDescription::UnrecognisedName));
+        assert_eq!(at("nobody.test", refuses), refused);
+        assert!(matches!(at("127.0.0.1", refuses), Err(End::Alert(_))), "no name at all");
+        assert_ne!(at("nobody.test", serves), refused);
     }
 }
 

@@ -1,5 +1,7 @@
 //! The names of servers that are left out, which no other site may answer for.
 
+use kettle_config::UnknownNames;
+
 use super::*;
 
 /// Servers that pass requests on, and by name what is made of them: `+` of an open site, `?` of a guarded one, `!` of one that
@@ -292,5 +294,11 @@ fn nobody_listens_where_all_handshakes_are_refused() {
     let addresses = made.config().unwrap().listeners;
     let addresses: Vec<String> = addresses.iter().map(|it| it.address.to_string()).collect();
     assert_eq!(addresses, ["0.0.0.0:443"], "{}", made.toml);
-    assert!(made.toml.contains("handshakes for names that no site has are not refused"));
+    let default = "server { listen 443 ssl default_server; ssl_reject_handshake on; }";
+    for (others, refuses) in [(default, true), (refused, false)] {
+        let config = config(&format!("http {{ {others} {other} }}"));
+        let https = config.listeners[0].https().unwrap();
+        assert_eq!(https.unknown_names == UnknownNames::Refuse, refuses, "{others}");
+        assert_eq!((config.sites.len(), config.sites[0].default), (1, false), "{others}");
+    }
 }

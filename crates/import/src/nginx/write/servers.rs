@@ -190,8 +190,6 @@ impl Writer<'_> {
             let is_default = socket.default == *number && defaults.contains(number);
             let refuses = in_tls && server.scope.is_on("ssl_reject_handshake");
             if refuses && names.is_empty() {
-                let message = "handshakes for names that no site has are not refused";
-                self.output.lose(server.origin, message, NOT_REFUSED);
                 continue;
             }
             let is_named = is_default || socket.default == *number && socket.names_default;
@@ -262,6 +260,11 @@ impl Writer<'_> {
         }
         if let Some(name) = default {
             self.output.text.set("default_site", quoted(name), origin);
+        }
+        let default_server = servers.get(socket.default);
+        let refuses = default_server.and_then(|it| it.scope.find("ssl_reject_handshake"));
+        if let Some(refuses) = refuses.filter(|it| listen.is_tls && it.word(0) == "on") {
+            self.output.text.set("unknown_names", quoted("refuse"), Some(&refuses.origin));
         }
         self.listener_settings(listen);
         let here = || socket.servers.iter().filter_map(|number| servers.get(*number));
@@ -429,6 +432,4 @@ fn ktls_option(commands: &[&Directive]) -> Option<Origin> {
 }
 
 const HTTPS_PORT: u16 = 443;
-const NOT_REFUSED: &str =
-    "they show the certificate of the first site, and only requests for its names are answered";
 const NO_DEFAULT: &str = "this name is for some that no site can have, and the default server asks for less than this one";
