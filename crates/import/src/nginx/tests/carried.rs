@@ -171,6 +171,10 @@ const CARRIED_OVER: &[(&str, &str)] = &[
         "\"Early-Data\" = []",
     ),
     (
+        "status_zone a; location /b/ { proxy_pass http://app; health_check match=ok; }",
+        "text_prefix = \"/b/\"\nbackend = \"app\"",
+    ),
+    (
         "location /b/ { proxy_pass http://app; proxy_set_header X-Request-ID $request_id; }",
         "request_headers = { \"X-Request-ID\" = \"{request_id}\" }",
     ),

@@ -45,6 +45,8 @@ fn what_nobody_knows_closes_all_that_it_may_guard() {
         ("modsecurity_rules_file a;", true),
         ("geoip2 a.mmdb { x y; }", true),
         ("vhost_traffic_status_zone;", true),
+        ("status_zone a;", true),
+        ("match ok { status 200; }", true),
     ] {
         let text = server("root /srv;") + stream;
         let of_http = imported(&text.replace("http {", &format!("http {{ {words}")));

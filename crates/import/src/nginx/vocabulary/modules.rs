@@ -21,6 +21,8 @@ pub(super) static PREFIXES: &[(&str, Fate)] = &[
     ("mp4_", Fate::Dropped(AS_IT_IS)),
     ("ssi_", Fate::Dropped(AS_IT_IS)),
     ("more_", Fate::Dropped(NO_MODULES)),
+    ("status_zone", Fate::Dropped(NO_MODULES)),
+    ("health_check", Fate::Dropped(CHECKS)),
     ("userid", Fate::Dropped("no cookies are set")),
     ("fancyindex", Fate::Dropped(NO_MODULES)),
     ("vhost_traffic_", Fate::Dropped(NO_MODULES)),
@@ -62,6 +64,7 @@ pub(super) static HARMLESS: &[&str] = &[
     "keyval_zone",
     "ldap_server",
     "lua_*",
+    "match",
     "modsecurity_rules",
     "modsecurity_rules_file",
     "modsecurity_rules_remote",
@@ -82,9 +85,9 @@ pub(super) static HARMLESS: &[&str] = &[
     "push_stream_shared_memory_size",
     "server_traffic_status*",
     "shm_size",
-    "status_zone",
     "stream_server_traffic_status*",
     "upload_progress",
     "zookeeper*",
 ];
+const CHECKS: &str = "`[backend.check]` asks servers if they are well";
 const SCRIPT: &str = "no script is run, and it may decide who is served";
