@@ -4,6 +4,35 @@ use std::collections::HashSet;
 
 use super::*;
 
+/// How a dialogue ends, if it does.
+pub(super) type End = Option<Result<Next, StartTlsError>>;
+
+/// What a dialogue says and how it ends, when it is given these pieces one after the other.
+pub(super) fn told<'p>(
+    dialogue: &mut impl Dialogue,
+    pieces: impl IntoIterator<Item = &'p [u8]>,
+) -> (Vec<u8>, End) {
+    let mut answer = Vec::new();
+    dialogue.begin(&mut answer);
+    let mut end = None;
+    for piece in pieces {
+        end = Some(dialogue.receive(piece, &mut answer)).filter(|end| *end != Ok(Next::Receive));
+        if end.is_some() {
+            break;
+        }
+    }
+    (answer, end)
+}
+
+/// The same of a dialogue in text.
+pub(super) fn told_text<'p>(
+    dialogue: &mut impl Dialogue,
+    pieces: impl IntoIterator<Item = &'p [u8]>,
+) -> (String, End) {
+    let (answer, end) = told(dialogue, pieces);
+    (String::from_utf8(answer).unwrap(), end)
+}
+
 #[test]
 fn each_error_has_a_word_and_a_sentence_of_its_own() {
     let errors = [

@@ -77,6 +77,18 @@ fn line_server(greeting: &'static str) -> SocketAddr {
     address
 }
 
+/// Has openssl begin TLS, and hear a [`line_server`] through it. Behind TLS no second greeting stands before the answer.
+fn openssl_hears_the_echo(kettle: &Kettle, protocol: &str) {
+    let address = kettle.address().to_string();
+    let words = ["s_client", "-connect", &address, "-starttls", protocol, "-quiet"];
+    let mut openssl = Tool::new("openssl").args(words).args(["-no_ign_eof"]).start();
+    openssl.type_in("hello\r\n");
+    openssl.stdout.wait_until("the echo", |bytes| {
+        bytes.ends_with(b"\n").then(|| assert!(bytes.starts_with(b"echo hello"), "{protocol}"))
+    });
+    assert!(openssl.finish().status.success(), "{protocol}");
+}
+
 const LINE_PROTOCOLS: [(&str, &str); 3] = [
     ("imap", "* OK [CAPABILITY IMAP4rev1 STARTTLS LOGINDISABLED] the server greets\r\n"),
     ("pop3", "+OK the server greets\r\n"),
@@ -87,15 +99,7 @@ const LINE_PROTOCOLS: [(&str, &str); 3] = [
 fn openssl_begins_tls_in_imap_pop3_and_nntp() {
     for (protocol, greeting) in LINE_PROTOCOLS {
         let kettle = terminator(&format!("starttls = \"{protocol}\""), &[line_server(greeting)]);
-        let address = kettle.address().to_string();
-        let words = ["s_client", "-connect", &address, "-starttls", protocol, "-quiet"];
-        let mut openssl = Tool::new("openssl").args(words).args(["-no_ign_eof"]).start();
-        openssl.type_in("hello\r\n");
-        // Behind TLS no second greeting stands before the answer.
-        openssl.stdout.wait_until("the echo", |bytes| {
-            bytes.ends_with(b"\n").then(|| assert!(bytes.starts_with(b"echo hello"), "{protocol}"))
-        });
-        assert!(openssl.finish().status.success(), "{protocol}");
+        openssl_hears_the_echo(&kettle, protocol);
         assert_eq!(kettle.tunnel().text("tls_version"), "TLSv1.3");
     }
 }
@@ -239,14 +243,7 @@ fn tls_begins_between_two_of_us_in_protocols_of_lines() {
                 .listener(&format!("kind = \"tls\"\nbackend = \"app\"\n{listener}"))
                 .more(&app),
         );
-        let address = both.address().to_string();
-        let words = ["s_client", "-connect", &address, "-starttls", protocol, "-quiet"];
-        let mut openssl = Tool::new("openssl").args(words).args(["-no_ign_eof"]).start();
-        openssl.type_in("hello\r\n");
-        openssl.stdout.wait_until("the echo", |bytes| {
-            bytes.ends_with(b"\n").then(|| assert!(bytes.starts_with(b"echo hello"), "{protocol}"))
-        });
-        assert!(openssl.finish().status.success(), "{protocol}");
+        openssl_hears_the_echo(&both, protocol);
     }
 }
 

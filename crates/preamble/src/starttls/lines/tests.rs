@@ -1,22 +1,11 @@
 use proptest::prelude::*;
 
+use super::super::tests::{End, told_text};
 use super::LineProtocol::{Imap, Nntp, Pop3};
 use super::*;
 
-type End = Option<Result<Next, StartTlsError>>;
-
-/// What a dialogue says and how it ends, if it does, when it is given these pieces one after the other.
 fn told(mut dialogue: impl Dialogue, pieces: &[&[u8]]) -> (String, End) {
-    let mut answer = Vec::new();
-    dialogue.begin(&mut answer);
-    let mut end = None;
-    for piece in pieces {
-        end = Some(dialogue.receive(piece, &mut answer)).filter(|end| *end != Ok(Next::Receive));
-        if end.is_some() {
-            break;
-        }
-    }
-    (String::from_utf8(answer).unwrap(), end)
+    told_text(&mut dialogue, pieces.iter().copied())
 }
 
 fn server(protocol: LineProtocol, said: &str) -> (String, End) {

@@ -1,21 +1,9 @@
 use proptest::prelude::*;
 
+use super::super::tests::{End, told};
 use super::*;
 
-type Told = (Vec<u8>, Option<Result<Next, StartTlsError>>);
-
-fn told<'p>(dialogue: &mut impl Dialogue, pieces: impl IntoIterator<Item = &'p [u8]>) -> Told {
-    let mut answer = Vec::new();
-    dialogue.begin(&mut answer);
-    let mut end = None;
-    for piece in pieces {
-        end = Some(dialogue.receive(piece, &mut answer)).filter(|end| *end != Ok(Next::Receive));
-        if end.is_some() {
-            break;
-        }
-    }
-    (answer, end)
-}
+type Told = (Vec<u8>, End);
 
 fn server_told(pieces: &[&[u8]]) -> Told {
     told(&mut Server::default(), pieces.iter().copied())

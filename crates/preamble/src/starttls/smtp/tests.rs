@@ -1,31 +1,15 @@
 use proptest::prelude::*;
 
 use super::super::lines::COMMANDS_MAX;
+use super::super::tests::{End, told_text as told};
 use super::*;
 
-/// What a dialogue says and how it ends, if it does, when it is given these pieces one after the other.
-fn told<'p>(
-    dialogue: &mut impl Dialogue,
-    pieces: impl IntoIterator<Item = &'p [u8]>,
-) -> (String, Option<Result<Next, StartTlsError>>) {
-    let mut answer = Vec::new();
-    dialogue.begin(&mut answer);
-    let mut end = None;
-    for piece in pieces {
-        end = Some(dialogue.receive(piece, &mut answer)).filter(|end| *end != Ok(Next::Receive));
-        if end.is_some() {
-            break;
-        }
-    }
-    (String::from_utf8(answer).unwrap(), end)
-}
-
-fn server_told(received: &str) -> (String, Option<Result<Next, StartTlsError>>) {
+fn server_told(received: &str) -> (String, End) {
     told(&mut Server::new("mx.example"), [received.as_bytes()])
 }
 
 /// The client's side of a conversation with a server that says these things, one at each of its turns.
-fn client_told(said: &[&str]) -> (String, Option<Result<Next, StartTlsError>>) {
+fn client_told(said: &[&str]) -> (String, End) {
     told(&mut Client::new("us.example"), said.iter().map(|it| it.as_bytes()))
 }
 
