@@ -120,6 +120,10 @@ impl Surroundings for ThisMachine {
         !matches!(path.try_exists(), Ok(false))
     }
 
+    fn is_no_folder(&self, path: &Path) -> bool {
+        path.metadata().is_ok_and(|it| !it.is_dir())
+    }
+
     fn is_file(&self, path: &Path) -> bool {
         open_file(path).and_then(|file| file.metadata()).is_ok_and(|file| file.is_file())
     }

@@ -51,6 +51,11 @@ pub trait Surroundings {
         self.is_file(path)
     }
 
+    /// True if something else than a folder is there, as a file or a device.
+    fn is_no_folder(&self, path: &Path) -> bool {
+        self.is_file(path)
+    }
+
     /// Whether there is a regular file.
     fn is_file(&self, path: &Path) -> bool;
 

@@ -1,6 +1,5 @@
 //! Files of a place: where they lie, which of them are tried, and what answers where none is there.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use kettle_config::{Template, quoted};
@@ -307,8 +306,7 @@ impl Writer<'_> {
 
     /// The same of a folder, and true of what is something else, as `/dev/null`.
     pub(super) fn is_no_folder(&self, path: &Path) -> bool {
-        let names = self.surroundings.names_in(path);
-        self.is_missing(path) || names.is_err_and(|it| it.kind() == ErrorKind::NotADirectory)
+        self.is_missing(path) || self.surroundings.is_no_folder(path)
     }
 
     fn tries<'t>(

@@ -61,21 +61,22 @@ impl Writer<'_> {
         if self.before.iter().any(is_moved) || is_altered {
             return Err(OTHERWISE);
         }
+        let target = read(pass.word(0)).ok_or(VARIABLES)?;
         // A path that variables say is all of it.
-        let asked = pass.word(0);
-        let (asked, is_whole) = match asked.strip_suffix(WHOLE_PATH) {
-            Some(asked) => (asked, true),
-            None => (asked, false),
-        };
-        let target = read(asked).filter(|it| !it.path.contains('$')).ok_or(VARIABLES)?;
+        let whole = target.path.strip_suffix(WHOLE_PATH);
+        if whole.unwrap_or(target.path).contains('$') {
+            return Err(VARIABLES);
+        }
         if target.is_tls && laxer_backend(scope).is_some() {
             return Err(OTHERWISE);
         }
-        let path = match (&spot.key.regex, target.path) {
-            (_, "") => uri.to_owned(),
-            (_, path) if is_whole => path.to_owned(),
-            (Some(_), _) => return Err(OTHERWISE),
-            (None, path) => format!("{path}{}", uri.strip_prefix(&*spot.path).ok_or(OTHERWISE)?),
+        let path = match (whole, &spot.key.regex, target.path) {
+            (Some(path), ..) => path.to_owned(),
+            (None, _, "") => uri.to_owned(),
+            (None, Some(_), _) => return Err(OTHERWISE),
+            (None, None, path) => {
+                format!("{path}{}", uri.strip_prefix(&*spot.path).ok_or(OTHERWISE)?)
+            }
         };
         if !path.starts_with('/') || path.bytes().any(|byte| !byte.is_ascii_graphic()) {
             return Err(OTHERWISE);
