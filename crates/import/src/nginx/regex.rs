@@ -17,8 +17,12 @@ pub(super) fn of_condition(pattern: &str, ignores_case: bool) -> Option<String> 
         .or_else(|| translated(&within::without_exclusion_within(pattern)?, ignores_case))
 }
 
-/// An expression that is for no fewer texts: to be closed by it.
-pub(super) fn wider(pattern: &str) -> Option<String> {
+/// An expression that is for no fewer texts, to be closed by it; [`ALL`] where none is known.
+pub(super) fn wider(pattern: &str) -> String {
+    without_looking(pattern).filter(|_| !is_of_all(pattern)).unwrap_or_else(|| ALL.to_owned())
+}
+
+fn without_looking(pattern: &str) -> Option<String> {
     let mut pattern = pattern.replace("(?>", "(?:");
     for around in ["(?!", "(?=", "(?<=", "(?<!"] {
         while let Some(at) = pattern.find(around) {
@@ -298,6 +302,8 @@ fn marks(pattern: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
+/// What all texts fit.
+pub(super) const ALL: &str = "^";
 /// What is excluded at most.
 const TEXTS_MAX: usize = 64;
 
@@ -352,10 +358,10 @@ mod tests {
             (r"^/a++b", "/aab"),
             (r"(?>a|b)c", "bc"),
         ] {
-            assert!(Expression::new(&wider(pattern).unwrap()).unwrap().fits(text), "{pattern}");
+            assert!(Expression::new(&wider(pattern)).unwrap().fits(text), "{pattern}");
         }
-        assert!(Expression::new(&wider(r"^(a)\1$").unwrap()).unwrap().fits("aa"));
-        assert_eq!(wider(r"^(?R)$"), None);
+        assert!(Expression::new(&wider(r"^(a)\1$")).unwrap().fits("aa"));
+        assert_eq!(wider(r"^(?R)$"), ALL);
     }
 
     #[test]

@@ -245,15 +245,78 @@ fn what_a_server_asks_comes_before_its_routes() {
             "if ($arg_a = 1) { set $b 1; } location /x/ { if ($b) { return 403; } }",
             "/open/* /x/*! /",
         ),
-        ("if ($arg_a = 1) { set $b 1; } if ($b) { return 403; }", "/!"),
+        ("if ($arg_a = 1) { set $b 1; } if ($b) { return 403; }", "|{1}:403 |{1}:403 /open/* /"),
         ("if ($arg_a = 1) { root /pub; }", "/!"),
         // Who is meant is refused, and nobody else.
         ("if ($args ~ ^p=(.*)$) { return 301 /post/$1; }", "|{1}:403 /open/* /"),
         (
             "if ($arg_a = 1) { rewrite ^/a$ /b last; } if ($arg_c) { return 404; }",
-            "|{1}:403 |{2}:404 /open/* /",
+            "|~(?i)^/a${1}:403 |{2}:404 /open/* /",
         ),
     ]);
+}
+
+/// What a server asks and kettle cannot say closes the requests that it may decide about, and no others.
+#[test]
+fn what_no_condition_asks_closes_what_it_may_decide() {
+    left(&[
+        // It may be for all.
+        ("if ($slow) { return 403; }", "/!"),
+        ("if ($slow) { break; } rewrite ^/b$ /c permanent;", "/!"),
+        ("if ($slow) { break; }", "/open/* /"),
+        ("if ($http_a !~ (?<!b)c) { return 403; }", "/!"),
+        ("if ($http_a ~ (?R)) { return 403; }", "/!"),
+        ("if ($http_a ~ (?<!b)c) { return 403; }", "|{1}:403 /open/* /"),
+        ("if ($request_method ~ (?<!b)c) { return 403; }", "|{1}:403 /open/* /"),
+        ("if ($slow) { rewrite ^/a/ /b; }", "|~(?i)^/a/:403 /open/* /"),
+        ("if ($http_a ~ (?<!b)c) { rewrite ^/a/ /b; }", "|~(?i)^/a/{1}:403 /open/* /"),
+        // Nothing is known of what it sets.
+        ("if ($slow) { set $a 1; } location /x/ { if ($a) { return 403; } }", "/open/* /x/*! /"),
+        ("if ($slow) { set $a 1; } if ($a) { return 403; }", "/!"),
+        ("rewrite ^/a/(.*)$ /b/$slow last;", "|~(?i)^/a/(.*)$:403 /open/* /"),
+        ("rewrite ^/a(?<!b) /b; return 404;", "|~(?i)^/a(?:):403 /:404"),
+        ("rewrite ^ /$slow last;", "/!"),
+        // Each of them is asked of what came before it led nowhere else.
+        (
+            "rewrite ^/a$ /b last; rewrite ^/c(?<!d) /d last; rewrite ^/e$ /f last;",
+            "|(^/a$)-> |~(?i)^/c(?:){1}:403 |{1}(^/e$)-> /open/* /",
+        ),
+        // One of two ways.
+        (
+            "if ($arg_a) { set $b 1; } if ($b) { return 200 $slow; } location /x { expires $b; }",
+            "|{2}:403 |{1}:403 |{2}:403 /open/* /x* /",
+        ),
+        (
+            "if ($arg_a) { set $b 1; } rewrite ^/c$ /d last; location /x { if ($b) { return 403; } }",
+            "|{2}(^/c$)-> |{1}(^/c$)-> |{2}(^/c$)-> /open/* /x*! /",
+        ),
+        // Ways are told by what the rewrite changes.
+        (
+            "set $b 0; if ($uri ~ ^/c) { set $b 1; } rewrite ^/c$ /d; location /x { if ($b) { return 403; } }",
+            "|~(?i)^/c${1}:403 |~(?i)^/c${1}:403 /open/* /x*{1}:403 /x* /",
+        ),
+        (
+            "if ($arg_a = 1) { set $b 1; } rewrite ^/c$ /d?a=2 last; location /x { expires $b; }",
+            "|~(?i)^/c${1}:403 |~(?i)^/c${1}:403 /open/* /x*{1} /x* /",
+        ),
+    ]);
+}
+
+/// A place with letters that none of kettle has, and an expression that may mean any path, close what nginx finds by them at most.
+#[test]
+fn a_place_that_none_is_like_closes_alone() {
+    left(&[
+        ("location /a?b { }", "/~^/a\\x{3f}b! /open/* /"),
+        ("location = /a#b { }", "/~^/a\\x{23}b$! /open/* /"),
+        ("location ^~ /a { location /a?b { } }", "/a*~^/a\\x{3f}b! /open/* ^/a* /"),
+        ("location ~ /(?R)b { }", "/open/*! ~^! /!"),
+        ("location ~ a { } location ~ (?R) { } location ~ b { }", "/open/*! ~a ~^! ~b! /!"),
+        ("location = /a { } location ~ (?R) { }", "/open/*! =/a ~^! /!"),
+        ("location ^~ /a { } location ~ (?R) { }", "/open/*! ^/a* ~^! /!"),
+        ("location /a { location ~ (?R) { } } location ~ b { }", "/open/* /a*! /a*~^! ~b /"),
+    ]);
+    let text = server("root /srv; location /a?b { } location ~ (?R) { } location = /c { }");
+    assert!(imported(&text).toml.contains("# 1 of 4 places carried over, 3 answer 403.\n"));
 }
 
 /// Servers on one socket, and whether paths with slashes in a row are refused by each that has several places.

@@ -11,7 +11,9 @@ use super::condition::{self, Asked};
 use super::phase::{DECIDES, GOES_ON, TOO_MANY, Way};
 use super::place::Spot;
 use super::route::{Answer, Key, Place, Route, spoken};
+use super::there::asks_by_path;
 use crate::nginx::location::Shut;
+use crate::nginx::regex::{ALL, wider};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, Said, is_group, parts};
@@ -25,6 +27,27 @@ pub(super) enum Left<'t> {
     Answer(Box<Route>),
 }
 
+/// What kettle cannot tell from the rest, and has to close.
+struct Unsaid<'t> {
+    shut: Shut<'t>,
+    /// What holds of it besides, if anything.
+    when: Vec<String>,
+    /// What its paths fit, if that is not all.
+    regex: Option<String>,
+}
+
+impl<'t> Unsaid<'t> {
+    /// All that comes that way.
+    fn all(shut: Shut<'t>) -> Self {
+        Self { shut, when: Vec::new(), regex: None }
+    }
+
+    /// What a rewrite may be for.
+    fn rewrite(shut: Shut<'t>, rewrite: &Directive, when: Vec<String>) -> Self {
+        Self { shut, when, regex: Some(wider(rewrite.word(0))) }
+    }
+}
+
 /// Entries so far, and the ways through what was asked: of each request one holds.
 struct Beginning<'t> {
     key: Key,
@@ -32,6 +55,8 @@ struct Beginning<'t> {
     ways: Vec<Way<'t>>,
     /// The variables that something asks or says.
     used: BTreeSet<&'t str>,
+    /// One behind which paths that fit are asked nothing more.
+    last_rewrite: Option<&'t Directive>,
 }
 
 impl<'t> Beginning<'t> {
@@ -80,56 +105,47 @@ impl Writer<'_> {
         let ways = vec![Way::new(scope, &key)];
         let mut used = BTreeSet::new();
         find_used(scope.own(), &mut used);
-        let mut so_far = Beginning { key, entries: Vec::new(), ways, used };
-        let (mut last_rewrite, mut led_away): (Option<&Directive>, _) = (None, None);
+        let mut so_far = Beginning { key, entries: Vec::new(), ways, used, last_rewrite: None };
+        let mut led_away = None;
         let own: Vec<&'t Directive> = scope.own().iter().collect();
         for (at, directive) in own.iter().copied().enumerate() {
             let name = directive.name.as_str();
-            if let Some(rewrite) = last_rewrite
+            if let Some(rewrite) = so_far.last_rewrite
                 && (["if", "return"].contains(&name)
-                    || name == "rewrite" && directive.word(2) != "last")
+                    || name == "rewrite" && !self.is_said_last(directive, &so_far))
             {
                 if so_far.leave_led(rewrite)? {
                     break;
                 }
-                (last_rewrite, led_away) = (None, Some(rewrite));
+                (so_far.last_rewrite, led_away) = (None, Some(rewrite));
             }
             match name {
                 "set" => so_far.ways.iter_mut().for_each(|way| way.set(directive)),
                 "break" => break,
                 "return" => {
-                    for way in &so_far.ways {
-                        let ends = self.before_end(directive, way, &so_far.key)?;
-                        so_far.entries.extend(ends);
+                    for way in std::mem::take(&mut so_far.ways) {
+                        match self.before_end(directive, &way, &so_far.key) {
+                            Ok(ends) => so_far.entries.extend(ends),
+                            Err(shut) => {
+                                self.close(&mut so_far, &way, Unsaid::all(shut))?;
+                            }
+                        }
                     }
                     // No other scheme is left, and no other way.
                     let Some(mut end) = so_far.entries.pop() else { break };
                     end.when.clear();
                     return Ok((so_far.entries, Left::Answer(Box::new(end))));
                 }
-                "rewrite" => {
-                    let is_one = so_far.ways.len() == 1;
-                    for way in &so_far.ways {
-                        let (route, flag) = self.before_rewrite(directive, way, &so_far.key)?;
-                        let earlier = so_far.entries.last_mut().filter(|_| is_one);
-                        match (earlier, last_rewrite, flag) {
-                            (Some(earlier), Some(_), Flag::Last) => {
-                                earlier.rules.extend(route.rules);
-                            }
-                            (None, Some(_), _) => return Err(Shut { directive, why: GOES_ON }),
-                            _ => so_far.entries.push(route),
-                        }
-                        if matches!(flag, Flag::Last | Flag::Break) {
-                            last_rewrite = Some(directive);
-                        }
-                    }
-                }
+                "rewrite" => self.before_rewrites(directive, &mut so_far)?,
                 "if" => {
                     let mut follows = own.iter().skip(at + 1);
                     let decides = follows.any(|it| DECIDES.contains(&&*it.name));
                     let ways = std::mem::take(&mut so_far.ways);
                     for way in ways {
-                        self.before_if(directive, decides, way, &mut so_far)?;
+                        let own = way.clone();
+                        if let Err(shut) = self.before_if(directive, decides, way, &mut so_far) {
+                            self.close(&mut so_far, &own, Unsaid::all(shut))?;
+                        }
                     }
                     if so_far.ways.len() > WAYS_MAX {
                         return Err(Shut { directive, why: TOO_MANY });
@@ -143,6 +159,39 @@ impl Writer<'_> {
             Some(directive) => Err(Shut { directive, why: GOES_ON }),
             None => Ok((so_far.entries, Left::Locations(so_far.ways))),
         }
+    }
+
+    /// Adds what a `rewrite` says on each way.
+    fn before_rewrites<'t>(
+        &mut self,
+        directive: &'t Directive,
+        so_far: &mut Beginning<'t>,
+    ) -> Result<(), Shut<'t>> {
+        let (is_one, last) = (so_far.ways.len() == 1, so_far.last_rewrite);
+        for way in so_far.ways.clone() {
+            let read = self.before_rewrite(directive, &way, &so_far.key);
+            let read = read.and_then(|(route, flag)| match self.is_told(&way, &route) {
+                true => Ok((route, flag)),
+                false => Err(Shut { directive, why: GOES_ON }),
+            });
+            let (route, flag) = match read {
+                Ok(read) => read,
+                Err(shut) => {
+                    self.close(so_far, &way, Unsaid::rewrite(shut, directive, Vec::new()))?;
+                    continue;
+                }
+            };
+            let earlier = so_far.entries.last_mut().filter(|_| is_one);
+            match (earlier, last, flag) {
+                (Some(earlier), Some(_), Flag::Last) => earlier.rules.extend(route.rules),
+                (None, Some(_), _) => return Err(Shut { directive, why: GOES_ON }),
+                _ => so_far.entries.push(route),
+            }
+            if matches!(flag, Flag::Last | Flag::Break) {
+                so_far.last_rewrite = Some(directive);
+            }
+        }
+        Ok(())
     }
 
     /// Asks an `if` on one way, and goes on by it and by those that lead away from it.
@@ -164,11 +213,11 @@ impl Writer<'_> {
             return self.before_hosts(directive, decides, way, so_far, hosts);
         }
         let root = self.condition_root(directive, &way.scope, &so_far.key);
-        let asked = condition::read(directive, &way.said, &way.scope, root.as_deref())
-            .map_err(|why| Shut { directive, why });
+        let asked = condition::read(directive, &way.said, &way.scope, root.as_deref());
         let conditions = match asked {
-            Err(_) if !directive.inner().iter().any(|it| so_far.counts(it)) => Vec::new(),
-            Err(shut) => return Err(shut),
+            Err(why) => {
+                return self.before_unknown(Shut { directive, why }, decides, way, so_far);
+            }
             Ok(Asked::Constant(false)) => {
                 so_far.ways.push(way);
                 return Ok(());
@@ -179,26 +228,61 @@ impl Writer<'_> {
         let mut inner = way.clone();
         inner.expression = None;
         inner.when.extend(conditions.iter().cloned());
-        let when = inner.when.clone();
         match self.inside(directive, decides, &mut inner, so_far) {
             Ok(true) => so_far.fork(way, inner, &conditions),
             Ok(false) => so_far.ways.push(way),
             // Nobody comes in there, and who is not meant goes on.
             Err(shut) if !conditions.is_empty() => {
-                let message = format!(
-                    "`{}` answers 403 because of `{}`",
-                    spoken(directive),
-                    spoken(shut.directive)
-                );
-                self.output.lose(&shut.directive.origin, message, shut.why);
-                let closed = Answer::Text("{ status = 403 }".to_owned());
-                let closed = Route::new(&so_far.key, closed, &directive.origin);
-                so_far.entries.push(Route { when, ..closed });
+                let what = Unsaid { when: conditions, ..Unsaid::all(shut) };
+                self.close(so_far, &way, what)?;
                 so_far.ways.push(way);
             }
             Err(shut) => return Err(shut),
         }
         Ok(())
+    }
+
+    /// Goes on behind an `if` whose condition nobody can ask: what it may decide is closed, and nothing is known of what it sets.
+    fn before_unknown<'t>(
+        &mut self,
+        shut: Shut<'t>,
+        decides: bool,
+        mut way: Way<'t>,
+        so_far: &mut Beginning<'t>,
+    ) -> Result<(), Shut<'t>> {
+        let may_hold = condition::weaker(shut.directive, &way.said);
+        for own in shut.directive.inner() {
+            let when: Vec<String> = may_hold.iter().cloned().collect();
+            let what = match own.name.as_str() {
+                "set" => {
+                    way.said.insert(own.word(0).trim_start_matches('$').to_owned(), None);
+                    continue;
+                }
+                "rewrite" => Unsaid::rewrite(shut, own, when),
+                "return" => Unsaid { when, ..Unsaid::all(shut) },
+                "break" if decides => Unsaid { when, ..Unsaid::all(shut) },
+                _ => continue,
+            };
+            self.close(so_far, &way, what)?;
+        }
+        so_far.ways.push(way);
+        Ok(())
+    }
+
+    /// True if a way is told from others by a rewritten path, too.
+    fn is_told(&self, way: &Way<'_>, rewritten: &Route) -> bool {
+        let mut rewrites = rewritten.rules.iter().filter(|it| it.status.is_none());
+        let asks = |it: &String| it.contains("query") || it.contains("{map:");
+        rewrites.all(|it| {
+            let asks_query = it.to.contains('?') && way.when.iter().any(asks);
+            !asks_query && !asks_by_path(&way.when, &self.maps)
+        })
+    }
+
+    /// True if a rewrite is one more of those of which the first that fits is the last that is asked, on all ways.
+    fn is_said_last(&self, directive: &Directive, so_far: &Beginning<'_>) -> bool {
+        let is_said = |way: &Way<'_>| rewritten(directive, &way.known(self.only_scheme())).is_ok();
+        directive.word(2) == "last" && so_far.ways.iter().all(is_said)
     }
 
     /// Asks an `if` whose groups are parts of the host: one by one for the names of the server that fit.
@@ -225,6 +309,29 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Closes what kettle cannot tell from the rest of a way: the paths of an expression, or what more holds of.
+    fn close<'t>(
+        &mut self,
+        so_far: &mut Beginning<'t>,
+        way: &Way<'t>,
+        what: Unsaid<'t>,
+    ) -> Result<(), Shut<'t>> {
+        let Unsaid { shut, when: more, regex } = what;
+        let when: Vec<String> = way.when.iter().cloned().chain(more).collect();
+        let regex = regex.filter(|it| it != ALL);
+        if when.is_empty() && regex.is_none() {
+            return Err(shut);
+        }
+        let which = if regex.is_some() { "the paths that it is for" } else { "some requests" };
+        let message = format!("{which} answer 403 because of `{}`", spoken(shut.directive));
+        self.output.lose(&shut.directive.origin, message, shut.why);
+        self.closed += 1;
+        let closed = Answer::Text("{ status = 403 }".to_owned());
+        let key = Key { regex, ..so_far.key.clone() };
+        so_far.entries.push(Route { when, ..Route::new(&key, closed, &shut.directive.origin) });
+        Ok(())
+    }
+
     /// What stands in an `if`, on the way into it; true if that way goes on by itself.
     fn inside<'t>(
         &mut self,
@@ -247,7 +354,10 @@ impl Writer<'_> {
                 "rewrite" => {
                     let (route, flag) = self.before_rewrite(own, inner, &so_far.key)?;
                     if decides && matches!(flag, Flag::Last | Flag::Break) {
-                        return Err(Shut { directive: own, why: GOES_ON });
+                        let shut = Shut { directive: own, why: GOES_ON };
+                        let what = Unsaid::rewrite(shut, own, Vec::new());
+                        self.close(so_far, inner, what)?;
+                        continue;
                     }
                     so_far.entries.push(route);
                 }
@@ -280,7 +390,7 @@ impl Writer<'_> {
     }
 
     fn before_rewrite<'t>(
-        &mut self,
+        &self,
         directive: &'t Directive,
         way: &Way<'t>,
         key: &Key,

@@ -7,7 +7,7 @@ use kettle_config::{Expression, Template, quoted};
 use super::referer;
 use super::settings::symlinks_of;
 use super::there::Folder;
-use crate::nginx::regex::{of_condition, translated};
+use crate::nginx::regex::{ALL, of_condition, translated, wider};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, Said, field, parts, with_said};
@@ -48,6 +48,16 @@ pub(super) fn read(
         }
         _ => Err(UNKNOWN),
     }
+}
+
+/// A condition that holds wherever an `if` may that [`read`] cannot say; nothing where none is known.
+pub(super) fn weaker(condition: &Directive, said: &Said) -> Option<String> {
+    let words = inside(condition);
+    let [variable, operator, pattern] = words.as_slice() else { return None };
+    let asks = ["~", "~*"].contains(&operator.as_str());
+    let text = asked_text(subject(variable, said).ok()?).filter(|_| asks)?;
+    let regex = Some(wider(pattern)).filter(|it| it != ALL)?;
+    Some(turned(&format!("{text}, regex = {}", quoted(&regex)), true))
 }
 
 /// The file that an `if` asks for by a path that is the same for all requests.
@@ -258,13 +268,22 @@ fn fits(
                 let methods = list(methods.into_iter());
                 Ok(Asked::When(vec![turned(&format!("method = {methods}"), is_fitting)]))
             }
-            None => one(&of(&field("$request_method").ok_or(UNKNOWN)?)),
+            None => one(&asked_text(Subject::Method).ok_or(UNKNOWN)?),
         },
-        Subject::Host => one("of = \"{host}\""),
-        Subject::Scheme => one("of = \"{scheme}\""),
-        Subject::Address => one("of = \"{client_ip}\""),
-        Subject::Text(text) => one(&text),
+        text => one(&asked_text(text).ok_or(UNKNOWN)?),
     }
+}
+
+/// The beginning of a condition about the text of a subject, if that depends on a request.
+fn asked_text(subject: Subject) -> Option<String> {
+    Some(match subject {
+        Subject::Method => of(&field("$request_method")?),
+        Subject::Host => of("{host}"),
+        Subject::Scheme => of("{scheme}"),
+        Subject::Address => of("{client_ip}"),
+        Subject::Text(text) => text,
+        Subject::Constant(_) => return None,
+    })
 }
 
 /// A condition that holds where this one does not.

@@ -35,7 +35,7 @@ impl Writer<'_> {
                 return Ok((before, vec![end]));
             }
         };
-        let spots = Spots::of(server)?;
+        let spots = Spots::of(server);
         // What is for missing files leads no file away.
         let root = |scope: &Scope<'t>| scope.any_of(&["root", "alias"]).first().copied();
         let own = root(server).map(std::ptr::from_ref);

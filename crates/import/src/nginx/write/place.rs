@@ -6,7 +6,7 @@ use kettle_config::Expression;
 
 use super::route::{Key, Place};
 use crate::nginx::location::{LocationKind, Shut, instead_of, kind_of};
-use crate::nginx::regex::{translated, wider};
+use crate::nginx::regex::{ALL, translated, wider};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 
@@ -39,12 +39,13 @@ pub(super) type Here<'s, 't> = (&'s Spots<'t>, &'s Spot<'t>);
 type Bound<'t> = Vec<(Scope<'t>, &'t Directive)>;
 
 impl<'t> Spots<'t> {
-    /// Those of a server; what cannot be told from all others.
-    pub(super) fn of(server: &Scope<'t>) -> Result<Self, Shut<'t>> {
+    /// Those of a server.
+    pub(super) fn of(server: &Scope<'t>) -> Self {
         let mut spots = Self { all: Vec::new(), numbers: HashMap::new(), dead: Vec::new() };
-        spots.walk(server, &Vec::new(), None)?;
+        let mut odd = Vec::new();
+        spots.walk(server, &Vec::new(), None, &mut odd);
         for directive in locations(server, &[LocationKind::Pattern]) {
-            spots.expression(server, directive, Place::Any)?;
+            spots.expression(server, directive, Place::Any);
         }
         if spots.find(&Key::whole()).is_none() {
             spots.push(Spot {
@@ -56,7 +57,9 @@ impl<'t> Spots<'t> {
                 shut: None,
             });
         }
-        Ok(spots)
+        odd.into_iter().for_each(|it| spots.close_odd(it));
+        spots.close_behind();
+        spots
     }
 
     fn find(&self, key: &Key) -> Option<usize> {
@@ -71,6 +74,10 @@ impl<'t> Spots<'t> {
 
     fn remove(&mut self, number: usize) {
         self.all.remove(number);
+        self.count();
+    }
+
+    fn count(&mut self) {
         self.numbers.clear();
         for spot in std::mem::take(&mut self.all) {
             self.push(spot);
@@ -95,7 +102,8 @@ impl<'t> Spots<'t> {
         scope: &Scope<'t>,
         around: &Bound<'t>,
         is_first: Option<bool>,
-    ) -> Result<(), Shut<'t>> {
+        odd: &mut Vec<Spot<'t>>,
+    ) {
         for directive in locations(scope, &[LocationKind::Prefix, LocationKind::Exact]) {
             let (kind, path) = kind_of(&directive.words);
             if let Some(other) = instead_of(scope, directive) {
@@ -107,10 +115,11 @@ impl<'t> Spots<'t> {
             if !path.starts_with('/') || path.contains("//") || is_dotted {
                 continue;
             }
-            if path.contains(['?', '#']) || path.chars().any(char::is_control) {
-                return Err(Shut { directive, why: LETTERS });
-            }
             let inner = scope.with_location(directive);
+            if path.contains(['?', '#']) || path.chars().any(char::is_control) {
+                odd.push(Spot::odd(inner, directive));
+                continue;
+            }
             let says_first = directive.word(0).starts_with("^~");
             let is_first = is_first.unwrap_or(says_first);
             let place = place_of(&inner, kind, path);
@@ -124,11 +133,36 @@ impl<'t> Spots<'t> {
                 locations(&inner, &[LocationKind::Pattern]).map(|it| (inner.clone(), it)).collect();
             bound.extend(around.iter().filter(|_| !says_first).cloned());
             for (block, directive) in &bound {
-                self.expression(block, directive, key.place.clone())?;
+                self.expression(block, directive, key.place.clone());
             }
-            self.walk(&inner, &bound, Some(is_first))?;
+            self.walk(&inner, &bound, Some(is_first), odd);
         }
-        Ok(())
+    }
+
+    /// Adds what is closed by its letters, before all else that is asked at the place around it.
+    fn close_odd(&mut self, mut odd: Spot<'t>) {
+        odd.key.place = self.longest(&odd.path).map_or(Place::Any, |(_, it)| it.key.place.clone());
+        self.all.insert(0, odd);
+        self.count();
+    }
+
+    /// Closes what may be meant by an expression behind which it comes, where nobody can tell.
+    fn close_behind(&mut self) {
+        let is_all = |it: &Spot<'_>| it.key.regex.as_deref() == Some(ALL) && it.is_unknown();
+        let all: Vec<(usize, Place, Option<Shut<'t>>)> = (self.all.iter().enumerate())
+            .filter(|(_, it)| is_all(it))
+            .map(|(number, it)| (number, it.key.place.clone(), it.shut))
+            .collect();
+        for (at, place, shut) in all {
+            for (number, other) in self.all.iter_mut().enumerate() {
+                let key = &other.key;
+                let is_behind = match (&place, &key.place, &key.regex) {
+                    (Place::Any, Place::Prefix(_) | Place::Text(_), None) => !key.is_first,
+                    (own, place, regex) => own == place && (regex.is_none() || number > at),
+                };
+                other.shut = other.shut.or(shut.filter(|_| is_behind));
+            }
+        }
     }
 
     /// Adds a location for a prefix or a path. An inner one of the same path is what nginx finds.
@@ -153,12 +187,7 @@ impl<'t> Spots<'t> {
     }
 
     /// Adds a location for an expression. The first of one expression is what nginx finds.
-    fn expression(
-        &mut self,
-        block: &Scope<'t>,
-        directive: &'t Directive,
-        place: Place,
-    ) -> Result<(), Shut<'t>> {
+    fn expression(&mut self, block: &Scope<'t>, directive: &'t Directive, place: Place) {
         let (_, pattern) = kind_of(&directive.words);
         let is_inner =
             |it: &Directive| it.name == "location" && kind_of(&it.words).0 != LocationKind::Named;
@@ -169,7 +198,7 @@ impl<'t> Spots<'t> {
             Some(regex) => regex,
             None => {
                 shut = Some(Shut { directive, why: EXPRESSION });
-                wider(pattern).ok_or(Shut { directive, why: EXPRESSION })?
+                wider(pattern)
             }
         };
         // What goes to programs and is none is closed, and never sent.
@@ -191,19 +220,22 @@ impl<'t> Spots<'t> {
             let (scope, location) = (block.with_location(directive), Some(directive));
             self.push(Spot { key, expression, scope, location, path: pattern.to_owned(), shut });
         }
-        Ok(())
+    }
+
+    /// The longest of the places for prefixes that a path begins with.
+    fn longest(&self, path: &str) -> Option<(usize, &Spot<'t>)> {
+        let plain = self.all.iter().enumerate().filter(|(_, it)| it.key.regex.is_none());
+        plain.filter(|(_, it)| it.key.place.begins(path)).max_by_key(|(_, it)| it.key.place.rank())
     }
 
     /// The place that a path belongs to.
     pub(super) fn owner(&self, path: &str) -> Option<usize> {
-        let plain = || self.all.iter().enumerate().filter(|(_, it)| it.key.regex.is_none());
-        let exact = plain().find(|(_, it)| it.key.place == Place::Exact(path.to_owned()));
+        let mut plain = self.all.iter().enumerate().filter(|(_, it)| it.key.regex.is_none());
+        let exact = plain.find(|(_, it)| it.key.place == Place::Exact(path.to_owned()));
         if let Some((number, _)) = exact {
             return Some(number);
         }
-        let longest = plain()
-            .filter(|(_, it)| it.key.place.begins(path))
-            .max_by_key(|(_, it)| it.key.place.rank());
+        let longest = self.longest(path);
         let fits = |place: &Place| {
             let mut own = self.all.iter().enumerate().filter(|(_, it)| it.key.place == *place);
             own.find(|(_, it)| it.fits(path))
@@ -238,6 +270,26 @@ impl<'t> Spot<'t> {
     /// True if it is for an expression that a path fits.
     pub(super) fn fits(&self, path: &str) -> bool {
         self.expression.as_ref().is_some_and(|it| it.fits(path))
+    }
+
+    /// One whose path no place of kettle has, to be closed by an expression for it.
+    fn odd(scope: Scope<'t>, location: &'t Directive) -> Self {
+        let (kind, path) = kind_of(&location.words);
+        let letter = |it: char| match it.is_ascii_alphanumeric() || it == '/' {
+            true => it.to_string(),
+            false => format!("\\x{{{:x}}}", u32::from(it)),
+        };
+        let end = if kind == LocationKind::Exact { "$" } else { "" };
+        let regex = format!("^{}{end}", path.chars().map(letter).collect::<String>());
+        let expression = Expression::new(&regex).ok();
+        let key = Key { place: Place::Any, regex: Some(regex), is_first: false };
+        let shut = Some(Shut { directive: location, why: LETTERS });
+        Self { key, expression, scope, location: Some(location), path: path.to_owned(), shut }
+    }
+
+    /// True if kettle cannot tell what its expression is for.
+    fn is_unknown(&self) -> bool {
+        self.shut.is_some_and(|it| it.why == EXPRESSION)
     }
 
     /// A place that nothing but other places lead to.

@@ -172,7 +172,7 @@ impl Writer<'_> {
         match is_closed {
             _ if face.refuses => 0,
             true => server.places(),
-            false => self.closed,
+            false => self.closed.min(server.places()),
         }
     }
 
