@@ -70,8 +70,8 @@ async fn make(job: &Job<'_>, mut made: Vec<SystemTime>) -> Result<Account, Failu
     })?;
     made.push(now);
     job.account.set(Some(now));
-    let kept =
-        KeptAccount { credentials: Some(credentials), contact: authority.contact.clone(), made };
+    let contact = authority.contact.clone();
+    let kept = KeptAccount { credentials: Some(credentials), contact, made, record: None };
     job.state.keep_account(job.directory, &kept)?;
     job.server.log(
         Level::Info,

@@ -33,6 +33,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::timeout;
 
+use crate::persist::Offer;
 use crate::plan::WINDOW_ASKED;
 
 /// A client of one authority. Each try has one of its own, by what it notes.
@@ -43,12 +44,14 @@ pub struct Client {
 }
 
 /// What instant-acme does not hand on of an answer.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Notes {
     /// The status of the last answer, if there was one.
     pub status: Option<u16>,
     /// How long the authority wants to be left alone, if it said so in that.
     pub retry_after: Option<SystemTime>,
+    /// What it offers of `dns-persist-01`, where it is an authorization.
+    pub(crate) offer: Option<Offer>,
 }
 
 /// The task that asks.
@@ -89,7 +92,7 @@ impl Client {
     /// What was noted of the last answer.
     #[must_use]
     pub fn notes(&self) -> Notes {
-        *self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -122,7 +125,8 @@ impl HttpClient for Client {
             if let Some(told) = told {
                 parts.headers.insert(RETRY_AFTER, told.as_secs().into());
             }
-            note(Notes { status: Some(parts.status.as_u16()), retry_after });
+            let status = Some(parts.status.as_u16());
+            note(Notes { status, retry_after, offer: Offer::read(&body) });
             if parts.status.is_redirection() {
                 return Err(other(io::Error::other(format!(
                     "the authority answers {}, and redirects are not followed",

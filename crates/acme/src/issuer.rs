@@ -332,7 +332,8 @@ impl Issuer {
             let free = counting.and_then(|at| Some(*orders.get(at)? + ORDERS_COUNTED));
             Some(AuthorityWish {
                 directory: &authority.directory,
-                has_test_directory: authority.test_directory.is_some(),
+                has_test_directory: authority.test_directory.is_some()
+                    && !site.is_bound_to_account(),
                 validations_per_hour: authority.validations_per_hour,
                 free_from: free.filter(|free| now < *free),
             })

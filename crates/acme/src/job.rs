@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
 use crate::client::Client;
+use crate::persist::Record;
 use crate::plan::{Blame, Purpose};
 use crate::programs::Warden;
 use crate::protocol::Kind;
@@ -66,6 +67,9 @@ pub(crate) struct KeptAccount {
     /// When the last ones were made.
     #[serde(default)]
     pub(crate) made: Vec<SystemTime>,
+    /// What names it in the DNS, where the authority looks there.
+    #[serde(default)]
+    pub(crate) record: Option<Record>,
 }
 
 /// The accounts of this process: who needs one first makes it, and the others wait.
@@ -85,7 +89,7 @@ impl Accounts {
         let Some(kept) = job.state.account::<KeptAccount>(job.directory) else { return false };
         let is_used = kept.made.last().copied() == job.account.get();
         is_used && {
-            let kept = KeptAccount { credentials: None, ..kept };
+            let kept = KeptAccount { credentials: None, record: None, ..kept };
             job.state.keep_account(job.directory, &kept).is_ok()
         }
     }

@@ -10,6 +10,7 @@ mod client;
 mod issuer;
 mod job;
 mod order;
+mod persist;
 pub mod plan;
 pub mod programs;
 pub mod protocol;

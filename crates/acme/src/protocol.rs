@@ -62,6 +62,13 @@ pub enum Order {
         /// The number of the first site.
         from: usize,
     },
+    /// Say which records have to be in the DNS, from this one on.
+    Records {
+        /// The number of the question.
+        number: u64,
+        /// The number of the first record.
+        from: usize,
+    },
     /// What was asked to be presented can be seen by clients, or cannot.
     Presented {
         /// The number of the request.
@@ -128,6 +135,15 @@ pub enum Report {
         /// The sites.
         sites: Vec<SiteStatus>,
     },
+    /// Some of the records that have to be in the DNS, as lines of a zone file.
+    Records {
+        /// The number of the question.
+        number: u64,
+        /// The lines.
+        records: Vec<String>,
+        /// The number of the first one that is not among these, if there is one.
+        next: Option<usize>,
+    },
     /// What came of a question.
     Done {
         /// The number of the question.
@@ -155,6 +171,8 @@ pub enum Kind {
     Http,
     /// A record in the DNS (RFC 8555 §8.4), which a program writes.
     Dns,
+    /// A record that stays in the DNS (draft-ietf-acme-dns-persist-01), which the operator writes.
+    DnsPersist,
 }
 
 /// How much a line of the log matters.
@@ -211,6 +229,7 @@ impl Kind {
             Self::TlsAlpn => "tls-alpn-01",
             Self::Http => "http-01",
             Self::Dns => "dns-01",
+            Self::DnsPersist => "dns-persist-01",
         }
     }
 }

@@ -181,6 +181,7 @@ impl Site {
             ChallengeKind::TlsAlpn01 => Kind::TlsAlpn,
             ChallengeKind::Http01 => Kind::Http,
             ChallengeKind::Dns01 => Kind::Dns,
+            ChallengeKind::DnsPersist01 => Kind::DnsPersist,
         };
         let key = match wanted.how.key_type {
             KeyType::EcdsaP256 => KeyKind::EcdsaP256,
@@ -206,6 +207,12 @@ impl Site {
     #[must_use]
     pub fn name(&self) -> &str {
         self.names.first().map_or("", String::as_str)
+    }
+
+    /// True if names may be validated by a record that is for one account. The test directory has another one, which proves nothing.
+    #[must_use]
+    pub fn is_bound_to_account(&self) -> bool {
+        self.challenges.contains(&Kind::DnsPersist)
     }
 
     /// A new key, in PEM.

@@ -304,6 +304,8 @@ pub(crate) enum CacheCommand {
 pub(crate) enum AcmeCommand {
     /// Show when each ends, what is done next, and why the last attempt failed; ends with 1 where one is late
     Status,
+    /// Print the records of dns-persist-01 that have to be in the DNS, as lines of a zone file
+    DnsRecords,
     /// Get a new certificate now
     Renew {
         /// One of its names

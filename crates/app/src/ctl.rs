@@ -1,12 +1,12 @@
 //! `kettle ctl`: asks something of a running server over its control socket.
 
 use std::os::unix::fs::FileTypeExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use kettle_supervisor::admin::acme::{AcmeRequest, AcmeStatus};
 use kettle_supervisor::admin::caches::PurgeBy;
-use kettle_supervisor::admin::client::{ask, stop};
+use kettle_supervisor::admin::client::{AskError, ask, stop};
 use kettle_supervisor::admin::protocol::{Reply, Request};
 use kettle_supervisor::read;
 
@@ -28,7 +28,7 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> ExitCode {
     }
     let asked = match request(&arguments.command) {
         Request::Stop => stop(&socket),
-        request => ask(&socket, request),
+        request => ask_all(&socket, request),
     };
     let reply = match asked {
         Ok(reply) => reply,
@@ -46,6 +46,10 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> ExitCode {
             print(&certificates);
             return code_of(&certificates);
         }
+        Reply::DnsRecords { records, .. } => {
+            print_line(DNS_RECORDS_HEAD);
+            records.iter().for_each(print_line);
+        }
         Reply::Done { message, warnings } => {
             for warning in warnings {
                 say(format_args!("warning: {warning}\n"));
@@ -60,6 +64,23 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+/// Asks, and goes on asking for the rest of an answer that comes in parts.
+fn ask_all(socket: &Path, request: Request) -> Result<Reply, AskError> {
+    let mut reply = ask(socket, request)?;
+    while let Reply::DnsRecords { records, next } = &mut reply
+        && let Some(from) = next.take()
+    {
+        match ask(socket, Request::Acme { request: AcmeRequest::DnsRecords { from } })? {
+            Reply::DnsRecords { records: more, next: after } => {
+                records.extend(more);
+                *next = after;
+            }
+            other => return Ok(other),
+        }
+    }
+    Ok(reply)
 }
 
 fn request(command: &CtlCommand) -> Request {
@@ -85,6 +106,7 @@ fn request(command: &CtlCommand) -> Request {
 fn about_acme(command: &AcmeCommand) -> AcmeRequest {
     match command.clone() {
         AcmeCommand::Status => AcmeRequest::Status,
+        AcmeCommand::DnsRecords => AcmeRequest::DnsRecords { from: 0 },
         AcmeCommand::Renew { name, rehearse } => AcmeRequest::Renew { name, rehearse },
         AcmeCommand::Forget { name } => AcmeRequest::Forget { name },
         AcmeCommand::Revoke { name, reason } => AcmeRequest::Revoke { name, reason },
@@ -117,6 +139,7 @@ fn print_json(reply: &Reply) -> ExitCode {
         Reply::Caches { caches } => serde_json::to_string_pretty(caches),
         Reply::Tunnels { tunnels } => serde_json::to_string_pretty(tunnels),
         Reply::Acme { certificates } => serde_json::to_string_pretty(certificates),
+        Reply::DnsRecords { records, .. } => serde_json::to_string_pretty(records),
         other => serde_json::to_string_pretty(other),
     };
     match text {
@@ -163,3 +186,6 @@ fn socket(arguments: &CtlArguments) -> Result<PathBuf, ExitCode> {
         }
     }
 }
+
+/// What they are for, as a comment of a zone file.
+const DNS_RECORDS_HEAD: &str = "; as long as such a record stays, whoever has the key of the account can have certificates for the name";

@@ -245,7 +245,7 @@ impl Issuer {
                 let done = match kind {
                     Kind::TlsAlpn => self.challenges.present_tls_alpn(&name, &key_authorization),
                     Kind::Http => self.challenges.present_http(&token, &key_authorization),
-                    Kind::Dns => Ok(()),
+                    Kind::Dns | Kind::DnsPersist => Ok(()),
                 };
                 let refused = done.err().map(|error| error.to_string());
                 self.tell(&Order::Presented { number, refused });
@@ -253,7 +253,7 @@ impl Issuer {
             Report::Withdraw { kind, name, token } => match kind {
                 Kind::TlsAlpn => self.challenges.withdraw_tls_alpn(&name, &token),
                 Kind::Http => self.challenges.withdraw_http(&token),
-                Kind::Dns => {}
+                Kind::Dns | Kind::DnsPersist => {}
             },
             Report::Issued { site } => {
                 // It is as free to repeat itself.
@@ -274,7 +274,9 @@ impl Issuer {
                 Level::Warn => tracing::warn!("{text}"),
                 Level::Error => tracing::error!("{text}"),
             },
-            Report::Sites { number, .. } | Report::Done { number, .. } => {
+            Report::Sites { number, .. }
+            | Report::Records { number, .. }
+            | Report::Done { number, .. } => {
                 if let Some(asker) = self.waiting.remove(&number) {
                     // The caller may be gone.
                     let _ = asker.send(report);

@@ -4,6 +4,7 @@ mod bounds;
 mod failures;
 mod kills;
 mod programs;
+mod records;
 mod rows;
 mod ways;
 

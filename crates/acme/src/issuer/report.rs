@@ -2,9 +2,13 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use serde::Serialize;
+
 use super::work::{Work, day};
 use super::{Issuer, SiteState};
+use crate::job::KeptAccount;
 use crate::order::Obtained;
+use crate::persist::Record;
 use crate::plan::{self, Standing, Step};
 use crate::protocol::{LeftOut, Level, OF_ANOTHER_SERVER, Order, Report, SITES_MAX, SiteStatus};
 use crate::wishes::Site;
@@ -31,6 +35,10 @@ impl Issuer {
                 if let Err(refused) = self.revoke(number, &site, reason) {
                     self.answer(number, Err(refused));
                 }
+            }
+            Order::Records { number, from } => {
+                let (records, next) = self.records(from);
+                self.shared.server.tell(Report::Records { number, records, next });
             }
             Order::InForce { site } => self.in_force(&site),
             // Those are seen to where orders are received.
@@ -106,6 +114,11 @@ impl Issuer {
     /// Has an order tried at the test directory, if there is one.
     fn rehearse(&mut self, name: &str, now: SystemTime) -> Result<String, String> {
         let (at, site, state) = self.find(name)?;
+        if site.is_bound_to_account() {
+            return Err(format!(
+                "the record of dns-persist-01 for {name} is for one account, and directories for rehearsals have others"
+            ));
+        }
         let authority = site.authorities.first().and_then(|it| self.shared.authorities.get(*it));
         if let Some(authority) = authority.filter(|it| it.test_directory.is_none()) {
             return Err(format!(
@@ -151,6 +164,34 @@ impl Issuer {
         let all = self.shared.sites.iter().zip(&self.sites).skip(from).take(SITES_MAX);
         let all = all.map(|(site, state)| self.status(site, state, now));
         fitting(all, PAGE_BYTES_MAX)
+    }
+
+    /// Lines of a zone file from this one on, as many as fit in a message, and the number of the next.
+    fn records(&self, from: usize) -> (Vec<String>, Option<usize>) {
+        let shared = &self.shared;
+        let record = |directory: &str| shared.state.account::<KeptAccount>(directory)?.record;
+        let records = shared.authorities.iter().map(|it| record(&it.directory));
+        let records: Vec<Option<Record>> = records.collect();
+        let of_site = |site: &Site| {
+            let of_authority = |number: &usize| {
+                let Some(record) = records.get(*number).and_then(Option::as_ref) else {
+                    let authority = shared.authorities.get(*number);
+                    let authority = authority.map_or("its authority", |it| it.name.as_str());
+                    return vec![format!(
+                        "; {}: `{authority}` has not said yet how it is named in the DNS, which it does at the first order",
+                        site.name()
+                    )];
+                };
+                record.lines(&site.names).collect()
+            };
+            site.authorities.iter().flat_map(of_authority).collect::<Vec<_>>()
+        };
+        let bound = || shared.sites.iter().filter(|site| site.is_bound_to_account());
+        let lines = || bound().flat_map(of_site);
+        let fitting = fitting(lines().skip(from), PAGE_BYTES_MAX);
+        let next = from.saturating_add(fitting.len());
+        let has_more = lines().nth(next).is_some();
+        (fitting, has_more.then_some(next))
     }
 
     fn status(&self, site: &Site, state: &SiteState, now: SystemTime) -> SiteStatus {
@@ -224,15 +265,15 @@ impl Issuer {
 }
 
 /// As many as fit in a message, and one at least: reasons may be long.
-fn fitting(sites: impl Iterator<Item = SiteStatus>, bytes_max: usize) -> Vec<SiteStatus> {
+fn fitting<T: Serialize>(all: impl Iterator<Item = T>, bytes_max: usize) -> Vec<T> {
     let mut left = bytes_max;
-    let fitting = sites.enumerate().take_while(|(index, site)| {
-        let length = serde_json::to_vec(site).map_or(0, |bytes| bytes.len());
+    let fitting = all.enumerate().take_while(|(index, one)| {
+        let length = serde_json::to_vec(one).map_or(0, |bytes| bytes.len());
         let fits = left.checked_sub(length);
         left = fits.unwrap_or(0);
         *index == 0 || fits.is_some()
     });
-    fitting.map(|(_, site)| site).collect()
+    fitting.map(|(_, one)| one).collect()
 }
 
 /// The names that are left out, as far as a message has room for them.
@@ -280,7 +321,7 @@ const LEFT_OUT_MAX: usize = 4;
 /// and how much of each reason.
 const REASON_CHARS_MAX: usize = 200;
 
-/// The sites of a message leave room for the rest of it.
+/// What a message lists leaves room for the rest of it.
 const PAGE_BYTES_MAX: usize = 64 << 10;
 
 #[cfg(test)]

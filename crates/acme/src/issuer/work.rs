@@ -141,7 +141,9 @@ impl Shared {
         };
         let client = task.client();
         let directory = match &work {
-            Work::Rehearse { .. } | Work::TryAlone { .. } => authority.test_directory.as_deref(),
+            Work::Rehearse { .. } | Work::TryAlone { .. } if !site.is_bound_to_account() => {
+                authority.test_directory.as_deref()
+            }
             _ => None,
         };
         let directory = directory.unwrap_or(&authority.directory);

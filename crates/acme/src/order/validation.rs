@@ -7,7 +7,7 @@ use instant_acme::{
 use tokio::time::sleep;
 
 use super::{POLL_FIRST, POLL_MAX};
-use crate::job::{Failure, Job, text_of};
+use crate::job::{Failure, Job, KeptAccount, text_of};
 use crate::plan::{Blame, Standing};
 use crate::protocol::Kind;
 use crate::server::Presented;
@@ -38,6 +38,12 @@ impl Job<'_> {
             }
             let (chosen, r#type) = self.choose(&authorization.challenges, standing, &name)?;
             *kind = Some(chosen);
+            // It offers this one, as `choose` has found.
+            if chosen == Kind::DnsPersist {
+                self.keep_record()?;
+                chosen_kinds.push(r#type);
+                continue;
+            }
             let challenge = authorization.challenge(r#type.clone()).ok_or_else(gone)?;
             let answer = challenge.key_authorization();
             if chosen == Kind::Dns {
@@ -89,6 +95,28 @@ impl Job<'_> {
             return Err(Failure::new(Blame::Result, reason));
         };
         Ok((*chosen, type_of(*chosen)))
+    }
+
+    /// Keeps what the authorization that came last says about records, for those who ask.
+    fn keep_record(&self) -> Result<(), Failure> {
+        let kept = self.state.account::<KeptAccount>(self.directory);
+        let Some(kept) = kept else { return Ok(()) };
+        let account = serde_json::to_value(&kept.credentials).unwrap_or_default();
+        let url = account.get("id").and_then(|id| id.as_str()).unwrap_or_default();
+        let offer = self.client.notes().offer.ok_or("it is not offered");
+        let record = offer.and_then(|it| it.record(url));
+        let record = record.map_err(|why| {
+            let name = &self.authority.name;
+            Failure::new(
+                Blame::Result,
+                format!("{name} offers dns-persist-01 as kettle does not know it: {why}"),
+            )
+        })?;
+        if kept.record.as_ref() != Some(&record) {
+            let kept = KeptAccount { record: Some(record), ..kept };
+            self.state.keep_account(self.directory, &kept)?;
+        }
+        Ok(())
     }
 
     async fn await_validation(&self, order: &mut instant_acme::Order) -> Result<(), Failure> {
@@ -148,13 +176,14 @@ impl Job<'_> {
 fn refusals(challenges: &[Challenge], name: &str) -> String {
     let failed = challenges.iter().filter_map(|challenge| {
         let problem = challenge.error.as_ref()?;
-        let kind = match &challenge.r#type {
-            ChallengeType::Http01 => "http-01",
-            ChallengeType::TlsAlpn01 => "tls-alpn-01",
-            ChallengeType::Dns01 => "dns-01",
-            _ => "another challenge",
+        let is_it = |kind: &&Kind| type_of(**kind) == challenge.r#type;
+        let kind = KINDS.iter().find(is_it);
+        let help = match kind {
+            Some(Kind::DnsPersist) => "; `kettle ctl acme dns-records` prints the record for it",
+            _ => "",
         };
-        Some(format!("{name} by {kind}: {}", text_of(problem)))
+        let kind = kind.map_or("another challenge", |kind| kind.as_str());
+        Some(format!("{name} by {kind}: {}{help}", text_of(problem)))
     });
     let failed: Vec<String> = failed.collect();
     if failed.is_empty() { format!("{name} is not validated") } else { failed.join("; ") }
@@ -179,5 +208,8 @@ fn type_of(kind: Kind) -> ChallengeType {
         Kind::TlsAlpn => ChallengeType::TlsAlpn01,
         Kind::Http => ChallengeType::Http01,
         Kind::Dns => ChallengeType::Dns01,
+        Kind::DnsPersist => ChallengeType::Unknown(Kind::DnsPersist.as_str().to_owned()),
     }
 }
+
+const KINDS: [Kind; 4] = [Kind::TlsAlpn, Kind::Http, Kind::Dns, Kind::DnsPersist];

@@ -35,7 +35,7 @@ fn about_ports(config: &Config) -> Option<Diagnostic> {
     let arrives = |kind: &ChallengeKind| match kind {
         ChallengeKind::TlsAlpn01 => in_tls,
         ChallengeKind::Http01 => in_http,
-        ChallengeKind::Dns01 => true,
+        ChallengeKind::Dns01 | ChallengeKind::DnsPersist01 => true,
     };
     let wanted = config.wanted_certificates().find(|it| !it.how.challenges.iter().any(arrives))?;
     let name = wanted.names.first()?;

@@ -96,15 +96,16 @@ impl<'c> Check<'c> {
         let public = wanted.authorities(self.config).into_iter().find(|it| it.is_public());
         for name in wanted.names.iter().filter(|name| name.at.is_written()) {
             check_name(name, public, trail.starts_with("site"), reader);
-            let by_record = how.challenges.contains(&ChallengeKind::Dns01);
+            let by_record = how.challenges.iter().any(is_by_record);
             if name.starts_with("*.") && !by_record {
-                let message = "an authority looks at names with a star by dns-01 only".to_owned();
-                let help =
-                    "challenges = [\"dns-01\"], and a program as `hook`; or the names in full";
+                let message = "an authority looks at names with a star in the DNS only".to_owned();
+                let help = "challenges = [\"dns-01\"], and a program as `hook`; or [\"dns-persist-01\"]; or the names in full";
                 reader.report_located(name, message, Help::act(help));
             }
-            let is_by_record_alone = how.challenges.iter().all(|it| *it == ChallengeKind::Dns01);
-            if by_record && is_by_record_alone && name.parse::<IpAddr>().is_ok() {
+            if by_record
+                && how.challenges.iter().all(is_by_record)
+                && name.parse::<IpAddr>().is_ok()
+            {
                 let message = "no record says whose an address is (RFC 8738 section 7)".to_owned();
                 let help = "add \"http-01\" or \"tls-alpn-01\" to the challenges";
                 reader.report_located(name, message, Help::act(help));
@@ -128,7 +129,7 @@ impl<'c> Check<'c> {
     fn check_answerable(&self, trail: &str, how: &AcmeCertificate, reader: &mut Reader<'_>) {
         let listeners = &self.config.listeners;
         let is_answered = |kind: &ChallengeKind| match kind {
-            ChallengeKind::Dns01 => true,
+            ChallengeKind::Dns01 | ChallengeKind::DnsPersist01 => true,
             ChallengeKind::TlsAlpn01 => listeners.iter().any(answers_in_tls),
             ChallengeKind::Http01 => listeners.iter().any(answers_in_http),
         };
@@ -145,6 +146,11 @@ impl<'c> Check<'c> {
             reader.report_at(&place, message, Help::act(help));
         }
     }
+}
+
+/// True if a name is validated by a record in the DNS.
+fn is_by_record(kind: &ChallengeKind) -> bool {
+    matches!(kind, ChallengeKind::Dns01 | ChallengeKind::DnsPersist01)
 }
 
 /// True if handshakes of tls-alpn-01 are answered there.

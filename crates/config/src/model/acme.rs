@@ -37,8 +37,12 @@ words! {
         TlsAlpn01 = "tls-alpn-01",
         /// By a file on port 80 (RFC 8555 section 8.3), at any `http` or `redirect` listener.
         Http01 = "http-01",
-        /// By a record in the DNS (RFC 8555 section 8.4), which the program `hook` writes. The only one for names with a star.
+        /// By a record in the DNS (RFC 8555 section 8.4), which the program `hook` writes; for names with a star, too.
         Dns01 = "dns-01",
+        /// By a record in the DNS that stays there (draft-ietf-acme-dns-persist-01); for names with a star, too. You write it once:
+        /// `kettle ctl acme dns-records` prints it. With it whoever has the key of the account can have certificates for the name: that key is
+        /// then worth as much as your access to the DNS.
+        DnsPersist01 = "dns-persist-01",
     }
 }
 

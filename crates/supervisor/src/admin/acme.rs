@@ -13,6 +13,11 @@ use serde::{Deserialize, Serialize};
 pub enum AcmeRequest {
     /// How it stands with all of them.
     Status,
+    /// Which records have to be in the DNS for them.
+    DnsRecords {
+        /// The number of the first one.
+        from: usize,
+    },
     /// Get a new one now.
     Renew {
         /// One of its names.

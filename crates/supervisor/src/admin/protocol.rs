@@ -102,6 +102,13 @@ pub enum Reply {
         /// How many, and some of them one by one.
         certificates: AcmeStatus,
     },
+    /// Some of the records that have to be in the DNS for them, as lines of a zone file.
+    DnsRecords {
+        /// The lines.
+        records: Vec<String>,
+        /// The number of the first one that is not among these, if there is one.
+        next: Option<usize>,
+    },
     /// Open tunnels.
     Tunnels {
         /// How many, and some of them one by one.

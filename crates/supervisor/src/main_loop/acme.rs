@@ -105,6 +105,9 @@ impl AcmeQuestions {
                 }
                 purpose.done(|gathered| Reply::Acme { certificates: gathered }, issuer.counters());
             }
+            Some(Report::Records { records, next, .. }) => {
+                purpose.done(|_| Reply::DnsRecords { records, next }, issuer.counters());
+            }
             Some(Report::Done { message, is_refused: false, .. }) => {
                 purpose.done(|_| Reply::done(message), issuer.counters());
             }
@@ -147,6 +150,7 @@ fn order_of(request: AcmeRequest, config: &Config) -> Result<Box<dyn FnOnce(u64)
     };
     Ok(match request {
         AcmeRequest::Status => Box::new(|number| Order::Status { number, from: 0 }),
+        AcmeRequest::DnsRecords { from } => Box::new(move |number| Order::Records { number, from }),
         AcmeRequest::Renew { name, rehearse } => {
             let site = site(&name)?;
             Box::new(move |number| Order::Renew { number, site, rehearse })
