@@ -57,6 +57,8 @@ pub struct MeasureArguments {
     pub output: Option<PathBuf>,
     /// Whether to measure all sizes and the calls by name.
     pub is_thorough: bool,
+    /// Whether an outage takes days, in a guest.
+    pub is_days: bool,
     /// Whether to hold the work against the committed baseline.
     pub is_check: bool,
     /// Whether to make what is measured the new baseline.
@@ -70,6 +72,7 @@ impl MeasureArguments {
         while let Some(word) = words.next() {
             let flag = match word.as_str() {
                 "--thorough" => Some(&mut arguments.is_thorough),
+                "--days" => Some(&mut arguments.is_days),
                 "--check" => Some(&mut arguments.is_check),
                 "--bless" => Some(&mut arguments.is_blessing),
                 _ => None,
@@ -136,6 +139,7 @@ cargo xtask measure growth [OPTIONS]   the same, the more files, kept responses,
 cargo xtask measure growth --bless     the same, and what was measured goes into docs/
 cargo xtask measure outage [OPTIONS]   certificates of kettle and Caddy while their authority is away, and worse
 cargo xtask measure outage --bless     the same, and what was seen goes into docs/
+cargo xtask measure outage --days      the same with certificates of six days and an outage of three, in a guest
 cargo xtask measure certificates [OPTIONS]   many certificates of kettle and Caddy: a start, one more, memory
 cargo xtask measure certificates --bless     the same, and what was measured goes into docs/
 cargo xtask measure work [OPTIONS]     the work of a request by every path, on Linux 7 under QEMU, beside nginx

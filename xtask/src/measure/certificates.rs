@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::outage::authority::{Authority, make_own};
+use super::outage::schedule::MINUTES;
 use super::outage::server::{AcmeClient, ClientPrograms, ClientSetup, RunningClient};
 use super::rounds::{Rounds, estimate, shown};
 use super::{MeasureArguments, configs, page, programs};
@@ -155,6 +156,7 @@ impl CertificatesBed {
             names: names(number),
             directory: authority.directory(),
             roots: self.own.join("authority.pem"),
+            renew_interval: MINUTES.renew_interval,
         };
         Ok((authority, setup))
     }

@@ -1,15 +1,18 @@
 //! `measure outage`: what becomes of the certificates of kettle and Caddy where their authority is away for long, where one of two servers
 //! is killed in the middle of an order, where another authority is written into the configuration, and where an authority refuses
-//! since the certificate was replaced already. Time is scaled: certificates live for ten minutes.
+//! since the certificate was replaced already. Time is scaled, certificates live for ten minutes; or, with `--days`, they live for six
+//! days in a guest whose clock jumps to whatever is waited for next.
 
 pub mod authority;
+mod guest;
+pub mod schedule;
 pub mod server;
 mod table;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::{park_timeout, scope};
+use std::thread::{ScopedJoinHandle, park_timeout, scope};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -18,24 +21,27 @@ use super::{MeasureArguments, configs, programs};
 use crate::vm::cache::{create_folder, remove_folder};
 use crate::{checkout, go, packages, process};
 use authority::Authority;
+use schedule::Schedule;
 use server::{AcmeClient, ClientPrograms, ClientSetup, RunningClient};
 
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scenario {
     Away,
+    Late,
+    Slept,
     Killed,
     Changed,
     Replaced,
 }
 
 impl Scenario {
-    pub const ALL: [Self; 4] = [Self::Away, Self::Killed, Self::Changed, Self::Replaced];
-
     /// Its name in results, and what `--only` looks in.
     pub fn name(self) -> &'static str {
         match self {
             Self::Away => "away",
+            Self::Late => "late",
+            Self::Slept => "slept",
             Self::Killed => "killed",
             Self::Changed => "changed",
             Self::Replaced => "replaced",
@@ -43,50 +49,47 @@ impl Scenario {
     }
 }
 
-/// Runs all scenarios with all servers at once, writes what was seen and prints the table; into the documents if it is to be the new one.
+/// Runs all scenarios with all servers, writes what was seen and prints the table; into the documents if it is to be the new one.
 pub fn run(arguments: &MeasureArguments) -> Result<(), String> {
-    packages::ensure_all(&["curl", "openssl"])?;
-    if !go::build_pebble()? {
-        return Err("without pebble there is no authority".to_owned());
+    let inside = ClientPrograms::of_guest();
+    if arguments.is_days && inside.is_none() {
+        let record = guest::run(arguments)?;
+        return table::publish(&record, arguments);
     }
-    let programs = ClientPrograms::obtain(programs::kettle(arguments)?)?;
+    let programs = match inside {
+        Some(programs) => programs,
+        None => obtain_programs(arguments)?,
+    };
+    let schedule = if arguments.is_days { &schedule::DAYS } else { &schedule::MINUTES };
     let folder = checkout::target_folder().join("outage");
     remove_folder(&folder)?;
-    let bed = OutageBed { own: folder.join("own"), folder, programs };
+    let bed = OutageBed { own: folder.join("own"), folder, programs, schedule };
     authority::make_own(&bed.own)?;
-    let wanted = Scenario::ALL.into_iter().filter(|it| arguments.wants(it.name()));
-    let both = |scenario| AcmeClient::ALL.map(|program| (scenario, program));
-    let all: Vec<(Scenario, AcmeClient)> = wanted.flat_map(both).collect();
-    let seen: Vec<Result<Seen, String>> = scope(|threads| {
-        let bed = &bed;
-        let begin = |&(scenario, program)| threads.spawn(move || bed.see(scenario, program));
-        let running: Vec<_> = all.iter().map(begin).collect();
-        running
-            .into_iter()
-            .map(|it| it.join().unwrap_or_else(|_| Err("it panicked".into())))
-            .collect()
-    });
-    let mut rows = Vec::new();
-    for ((scenario, program), seen) in all.iter().zip(seen) {
-        match seen {
-            Ok(seen) => rows.push(seen.to_json(*scenario, *program)),
-            Err(why) => return Err(format!("{}, {}: {why}", scenario.name(), program.name())),
-        }
-    }
+    let rows = bed.see_all(|scenario| arguments.wants(scenario.name()))?;
     let kettle = process::read(Command::new(&bed.programs.kettle).arg("--version"))?;
     let record = json!({
         "kettle": kettle.lines().next(), "caddy": bed.programs.caddy_version()?,
-        "lifetime_seconds": LIFETIME.as_secs(), "away_seconds": AWAY.as_secs(),
-        "caddy_renew_interval": server::RENEW_INTERVAL, "rows": rows,
+        "lifetime_seconds": schedule.lifetime.as_secs(), "away_seconds": schedule.away.as_secs(),
+        "caddy_renew_interval": schedule.renew_interval, "rows": rows,
     });
     table::publish(&record, arguments)
 }
 
-/// Where all is, and what runs.
+/// What a run needs, built or fetched.
+fn obtain_programs(arguments: &MeasureArguments) -> Result<ClientPrograms, String> {
+    packages::ensure_all(&["curl", "openssl"])?;
+    if !go::build_pebble()? {
+        return Err("without pebble there is no authority".to_owned());
+    }
+    ClientPrograms::obtain(programs::kettle(arguments)?)
+}
+
+/// Where all is, what runs, and how long all takes.
 struct OutageBed {
     folder: PathBuf,
     own: PathBuf,
     programs: ClientPrograms,
+    schedule: &'static Schedule,
 }
 
 /// What was seen of a server.
@@ -124,7 +127,7 @@ impl Seen {
         &mut self,
         server: &RunningClient,
         roots: &Path,
-        limit: Duration,
+        (limit, pause): (Duration, Duration),
         mut is_over: impl FnMut(bool) -> bool,
     ) -> Option<Duration> {
         let begun = Instant::now();
@@ -133,7 +136,7 @@ impl Seen {
             if is_over(are_good) {
                 return Some(begun.elapsed());
             }
-            park_timeout(BETWEEN_LOOKS);
+            park_timeout(pause);
         }
         None
     }
@@ -149,11 +152,37 @@ impl Seen {
 }
 
 impl OutageBed {
+    /// Sees scenarios at once, but for those that set the clock, which is everybody's.
+    fn see_all(&self, is_wanted: impl Fn(&Scenario) -> bool) -> Result<Vec<Value>, String> {
+        let wanted = self.schedule.scenarios.iter().copied().filter(is_wanted);
+        let all: Vec<_> =
+            wanted.flat_map(|it| AcmeClient::ALL.map(|program| (it, program))).collect();
+        let (alone, beside): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|(scenario, _)| *scenario == Scenario::Slept);
+        let mut seen: Vec<_> = alone.iter().map(|&(it, program)| self.see(it, program)).collect();
+        seen.extend(scope(|threads| {
+            let begin = |&(it, program)| threads.spawn(move || self.see(it, program));
+            let running: Vec<_> = beside.iter().map(begin).collect();
+            let end = |it: ScopedJoinHandle<'_, _>| {
+                it.join().unwrap_or_else(|_| Err("it panicked".into()))
+            };
+            running.into_iter().map(end).collect::<Vec<_>>()
+        }));
+        let rows = alone.into_iter().chain(beside).zip(seen);
+        let row = |((scenario, program), seen): ((Scenario, AcmeClient), Result<Seen, String>)| {
+            let seen =
+                seen.map_err(|why| format!("{}, {}: {why}", scenario.name(), program.name()))?;
+            Ok(seen.to_json(scenario, program))
+        };
+        rows.map(row).collect()
+    }
+
     fn see(&self, scenario: Scenario, program: AcmeClient) -> Result<Seen, String> {
         let folder = self.folder.join(scenario.name()).join(program.name());
         create_folder(&folder)?;
         let port = process::free_port()?;
-        let authority = Authority::start(&folder.join("one"), &self.own, port, LIFETIME)?;
+        let lifetime = self.schedule.lifetime;
+        let authority = Authority::start(&folder.join("one"), &self.own, port, lifetime)?;
         let roots = folder.join("roots.pem");
         configs::write(&roots, &authority.root()?)?;
         let setup = ClientSetup {
@@ -166,6 +195,7 @@ impl OutageBed {
             names: (0..NAMES).map(|n| format!("s{n}.outage.test")).collect(),
             directory: authority.directory(),
             roots: self.own.join("authority.pem"),
+            renew_interval: self.schedule.renew_interval,
         };
         if scenario == Scenario::Killed {
             return self.killed(&authority, &roots, setup);
@@ -173,14 +203,18 @@ impl OutageBed {
         let mut seen = Seen::default();
         let begun = Instant::now();
         let server = RunningClient::start(&self.programs, setup)?;
-        let first = seen.look_until(&server, &roots, LIFETIME, |are_good| are_good);
+        let first = seen.look_until(&server, &roots, (lifetime, SOON), |are_good| are_good);
         first.ok_or("no first certificates")?;
         seen.first = Some(begun.elapsed());
         eprintln!("{}, {}: {:?}", scenario.name(), program.name(), begun.elapsed());
         match scenario {
             Scenario::Changed => self.changed(&authority, &roots, server, seen),
             Scenario::Replaced => self.replaced(&authority, &roots, server, seen),
-            Scenario::Away | Scenario::Killed => Ok(away(&authority, &roots, &server, seen)),
+            Scenario::Slept => self.slept(&authority, &roots, &server, seen),
+            Scenario::Away | Scenario::Late | Scenario::Killed => {
+                let before = self.schedule.before(scenario);
+                Ok(self.away(&authority, &roots, &server, (seen, before)))
+            }
         }
     }
 
@@ -205,7 +239,7 @@ impl OutageBed {
         let second = RunningClient::start(&self.programs, second)?;
         park_timeout(Duration::from_secs(3));
         authority.relay.be_away(false);
-        let deadline = Instant::now() + LIFETIME;
+        let deadline = Instant::now() + self.schedule.lifetime;
         while authority.orders() == 0 {
             if Instant::now() > deadline {
                 return Err("nothing is ordered".to_owned());
@@ -214,7 +248,8 @@ impl OutageBed {
         }
         first.kill()?;
         authority.lead_all(second.setup.address)?;
-        seen.over = seen.look_until(&second, roots, LIFETIME, |are_good| are_good);
+        seen.over =
+            seen.look_until(&second, roots, (self.schedule.lifetime, SOON), |are_good| are_good);
         seen.orders = authority.orders();
         seen.memory_bytes = second.memory_bytes();
         Ok(seen)
@@ -229,7 +264,8 @@ impl OutageBed {
         mut seen: Seen,
     ) -> Result<Seen, String> {
         let folder = roots.with_file_name("two");
-        let new = Authority::start(&folder, &self.own, server.setup.port, LIFETIME)?;
+        let Schedule { lifetime, margin, .. } = *self.schedule;
+        let new = Authority::start(&folder, &self.own, server.setup.port, lifetime)?;
         let new_root = roots.with_file_name("new-root.pem");
         configs::write(&new_root, &new.root()?)?;
         configs::write(roots, &(old.root()? + &new.root()?))?;
@@ -238,12 +274,12 @@ impl OutageBed {
         let setup = ClientSetup { directory: new.directory(), ..server.setup.clone() };
         server.change(setup)?;
         let begun = Instant::now();
-        seen.over = seen.look_until(&server, roots, LIFETIME + MARGIN, |_| {
+        seen.over = seen.look_until(&server, roots, (lifetime + margin, SOON), |_| {
             server.trusted(&new_root, &names).len() == NAMES
         });
         // Long enough to see those expire that are only looked at late.
-        let rest = (LIFETIME + MARGIN).saturating_sub(begun.elapsed());
-        let _ = seen.look_until(&server, roots, rest, |_| false);
+        let rest = (lifetime + margin).saturating_sub(begun.elapsed());
+        let _ = seen.look_until(&server, roots, (rest, SOON), |_| false);
         seen.orders = old.orders() + new.orders();
         seen.memory_bytes = server.memory_bytes();
         Ok(seen)
@@ -260,7 +296,9 @@ impl OutageBed {
         let (state, copy) = (server.setup.state.clone(), roots.with_file_name("copy"));
         process::run_quietly(Command::new("cp").arg("-a").arg(&state).arg(&copy))?;
         let first = authority.issued();
-        let renewed = seen.look_until(&server, roots, LIFETIME, |_| authority.issued() > first);
+        let lifetime = self.schedule.lifetime;
+        let long = (lifetime, SOON);
+        let renewed = seen.look_until(&server, roots, long, |_| authority.issued() > first);
         renewed.ok_or("nothing is renewed")?;
         let setup = server.setup.clone();
         drop(server);
@@ -268,39 +306,70 @@ impl OutageBed {
         process::run_quietly(Command::new("cp").arg("-a").arg(&copy).arg(&state))?;
         let before = authority.issued();
         let server = RunningClient::start(&self.programs, setup)?;
-        seen.over = seen.look_until(&server, roots, LIFETIME, |_| authority.issued() > before);
-        let _ = seen.look_until(&server, roots, LIFETIME / 2, |_| false);
+        seen.over = seen.look_until(&server, roots, long, |_| authority.issued() > before);
+        let _ = seen.look_until(&server, roots, (lifetime / 2, SOON), |_| false);
         seen.orders = authority.orders();
         seen.refusals = authority.refusals();
         seen.memory_bytes = server.memory_bytes();
         Ok(seen)
     }
-}
 
-/// The authority goes away for half of what a certificate lives.
-fn away(authority: &Authority, roots: &Path, server: &RunningClient, mut seen: Seen) -> Seen {
-    let _ = seen.look_until(server, roots, BEFORE, |_| false);
-    authority.relay.be_away(true);
-    let _ = seen.look_until(server, roots, AWAY, |_| false);
-    authority.relay.be_away(false);
-    let before = authority.issued();
-    let after = LIFETIME + MARGIN - AWAY;
-    let begun = Instant::now();
-    seen.over = seen.look_until(server, roots, after, |are_good| {
-        are_good && authority.issued() >= before + NAMES
-    });
-    let _ = seen.look_until(server, roots, after.saturating_sub(begun.elapsed()), |_| false);
-    seen.orders = authority.orders();
-    seen.memory_bytes = server.memory_bytes();
-    seen
+    /// The authority goes away for half of what a certificate lives.
+    fn away(
+        &self,
+        authority: &Authority,
+        roots: &Path,
+        server: &RunningClient,
+        (mut seen, before): (Seen, Duration),
+    ) -> Seen {
+        let Schedule { away, looked, between_looks, .. } = *self.schedule;
+        let _ = seen.look_until(server, roots, (before, between_looks), |_| false);
+        let place = roots.display();
+        eprintln!("{place}: the authority goes away");
+        authority.relay.be_away(true);
+        let _ = seen.look_until(server, roots, (away, between_looks), |_| false);
+        authority.relay.be_away(false);
+        eprintln!("{place}: it is back");
+        let issued = authority.issued();
+        let after = looked.saturating_sub(before + away);
+        let begun = Instant::now();
+        let often = between_looks / LOOKS_AFTER;
+        seen.over = seen.look_until(server, roots, (after, often), |are_good| {
+            are_good && authority.issued() >= issued + NAMES
+        });
+        let rest = after.saturating_sub(begun.elapsed());
+        let _ = seen.look_until(server, roots, (rest, between_looks), |_| false);
+        seen.orders = authority.orders();
+        seen.memory_bytes = server.memory_bytes();
+        seen
+    }
+
+    /// The clock goes on and all that waits does not, as in a machine that sleeps.
+    fn slept(
+        &self,
+        authority: &Authority,
+        roots: &Path,
+        server: &RunningClient,
+        mut seen: Seen,
+    ) -> Result<Seen, String> {
+        let issued = authority.issued();
+        let ahead = self.schedule.slept.as_secs();
+        let now = process::read(Command::new("date").arg("+%s"))?;
+        let now: u64 = now.trim().parse().map_err(|_| format!("date says {now}"))?;
+        process::run_quietly(Command::new("date").arg("-s").arg(format!("@{}", now + ahead)))?;
+        let limit = self.schedule.margin;
+        seen.over = seen.look_until(server, roots, (limit, SOON), |are_good| {
+            are_good && authority.issued() >= issued + NAMES
+        });
+        seen.orders = authority.orders();
+        seen.memory_bytes = server.memory_bytes();
+        Ok(seen)
+    }
 }
 
 /// How many names there are, with a certificate each.
 const NAMES: usize = 5;
-/// As six days are to ten minutes, so are the three days of an outage to five.
-const LIFETIME: Duration = Duration::from_mins(10);
-const AWAY: Duration = Duration::from_mins(5);
-/// From the first certificates until the authority goes away: a quarter of what they live.
-const BEFORE: Duration = Duration::from_secs(150);
-const MARGIN: Duration = Duration::from_secs(30);
-const BETWEEN_LOOKS: Duration = Duration::from_secs(3);
+/// How long is between two looks where something comes soon.
+const SOON: Duration = Duration::from_secs(3);
+/// So much more often it is looked once the authority is back.
+const LOOKS_AFTER: u32 = 6;

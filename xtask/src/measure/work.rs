@@ -142,12 +142,7 @@ impl<'s> Bed<'s> {
         shown: &mut dyn Write,
         on_line: &mut dyn FnMut(&str),
     ) -> Result<(), String> {
-        let report = guest.run(&self.cache, shown, on_line)?;
-        match (report.status, report.failure) {
-            (Some(0), _) => Ok(()),
-            (Some(status), _) => Err(format!("the guest's script ended with {status}")),
-            (None, failure) => Err(failure.unwrap_or_default()),
-        }
+        guest.run(&self.cache, shown, on_line)?.into_result()
     }
 }
 

@@ -51,6 +51,17 @@ pub struct Report {
     pub took: Duration,
 }
 
+impl Report {
+    /// What kept the command from ending well.
+    pub fn into_result(self) -> Result<(), String> {
+        match (self.status, self.failure) {
+            (Some(0), _) => Ok(()),
+            (Some(status), _) => Err(format!("in the guest it ended with {status}")),
+            (None, failure) => Err(failure.unwrap_or_default()),
+        }
+    }
+}
+
 impl Guest {
     /// Runs the guest, copies its output to `shown` and hands each line of it to `on_line`.
     pub fn run(

@@ -3,15 +3,19 @@
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use super::*;
+use crate::plan::Installed;
 use crate::protocol::End;
+use crate::wishes::Wanted;
+
+/// Two sockets that lead to each other.
+fn pair() -> (OwnedFd, OwnedFd) {
+    let flags = SocketFlags::CLOEXEC;
+    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap()
+}
 
 /// Runs an issuer that wants nothing, and asks it by `work`.
 fn with_issuer<F: Future<Output = ()>>(work: impl FnOnce(End) -> F) {
     let folder = tempfile::tempdir().unwrap();
-    let pair = || {
-        let flags = SocketFlags::CLOEXEC;
-        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap()
-    };
     let ((ours, its), (_warden, programs)) = (pair(), pair());
     let wishes = Wishes {
         state_directory: folder.path().to_owned(),
@@ -81,4 +85,37 @@ fn a_reload_waits_for_records_that_are_on_their_way_but_not_for_ever() {
     assert_eq!(minutes(&[]), Duration::from_secs(30));
     assert_eq!(minutes(&[1, 2]), Duration::from_secs(150));
     assert_eq!(minutes(&[60]), Duration::from_secs(330));
+}
+
+/// A machine that slept goes on with the wait that it was in, and its clock is days ahead.
+#[test]
+fn a_clock_that_jumps_is_noticed_within_a_minute() {
+    let text = "[[listener]]\naddress = \"0.0.0.0:443\"\n\
+                [[acme]]\nname = \"own\"\ndirectory = \"https://ca.example/\"\naccept_terms = true\n\
+                [[site]]\nnames = [\"example.org\"]\nacme = {}\n[[site.route]]\nroot = \"/srv\"\n";
+    let config = kettle_config::parse(text, "/etc/kettle/kettle.toml".as_ref()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let ((_server, its), (_warden, programs)) = (pair(), pair());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        let server = Server::new(its).unwrap();
+        let warden = Warden::new(programs, server.clone()).unwrap();
+        let state = StateFolder::open(folder.path()).unwrap();
+        let mut issuer = Issuer::new(server, warden, state, Wanted::of(&config).read());
+        issuer.leads = true;
+        let now = SystemTime::now();
+        issuer.sites[0].standing.installed = Some(Installed {
+            not_before: now,
+            not_after: now + Duration::from_hours(90 * 24),
+            identifier: None,
+            directory: issuer.shared.authorities[0].directory.clone(),
+            lacks: Vec::new(),
+            key: issuer.shared.sites[0].key_word.clone(),
+        });
+        assert!(issuer.look() <= TokioInstant::now() + Duration::from_mins(1));
+        assert!(issuer.jobs.is_empty());
+        issuer.clock.wall += Duration::from_hours(61 * 24);
+        issuer.look();
+        assert_eq!(issuer.jobs.len(), 1);
+    });
 }

@@ -182,7 +182,7 @@ pub fn make_own(folder: &Path) -> Result<(), String> {
     let openssl = |name: &str, words: &[&str]| {
         let mut command = Command::new("openssl");
         command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]);
-        command.args(["-nodes", "-days", "2", "-subj", &format!("/CN=outage {name}")]);
+        command.args(["-nodes", "-days", "30", "-subj", &format!("/CN=outage {name}")]);
         command.args(["-keyout", &format!("{name}.key"), "-out", &format!("{name}.pem")]);
         process::run_quietly(command.args(words).current_dir(folder))
     };

@@ -6,8 +6,8 @@ use std::fs;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{env, thread};
 
 use super::super::configs;
 use super::super::growth::server::{ending_with_us, memory_of, signal, tree};
@@ -51,6 +51,12 @@ impl ClientPrograms {
         Ok(Self { kettle, caddy: tree.join("tree/usr/bin/caddy") })
     }
 
+    /// Those that a guest was given.
+    pub fn of_guest() -> Option<Self> {
+        let folder = PathBuf::from(env::var_os(IN_GUEST)?);
+        Some(Self { kettle: folder.join("kettle"), caddy: folder.join("caddy") })
+    }
+
     /// What Caddy says it is.
     pub fn caddy_version(&self) -> Result<String, String> {
         let said = process::read(Command::new(&self.caddy).arg("version"))?;
@@ -82,6 +88,8 @@ pub struct ClientSetup {
     /// The authority's directory, and the file of the root of its own certificate.
     pub directory: String,
     pub roots: PathBuf,
+    /// How often Caddy looks at its certificates, where that is not its own 10 minutes.
+    pub renew_interval: Option<&'static str>,
 }
 
 impl ClientSetup {
@@ -114,8 +122,10 @@ impl ClientSetup {
             (self.state.display(), self.roots.display(), self.folder.display());
         let (address, port, admin) = (self.address, self.port, self.admin);
         let (directory, names) = (&self.directory, self.names.join(", "));
+        let interval = self.renew_interval.map(|it| format!("renew_interval {it}\n"));
+        let interval = interval.unwrap_or_default();
         format!(
-            "{{\nadmin 127.0.0.1:{admin}\nstorage file_system {state}\nrenew_interval {RENEW_INTERVAL}\n\
+            "{{\nadmin 127.0.0.1:{admin}\nstorage file_system {state}\n{interval}\
              auto_https disable_redirects\nhttps_port {port}\ndefault_bind {address}\nskip_install_trust\n}}\n\
              {names} {{\ntls {{\nissuer acme {{\ndir {directory}\ntrusted_roots {roots}\ndisable_http_challenge\n}}\n}}\n\
              root * {folder}/site\nfile_server\n}}\n"
@@ -226,8 +236,8 @@ impl Drop for RunningClient {
     }
 }
 
-/// How often Caddy looks at its certificates: by itself each 10 minutes, as long as these certificates live.
-pub const RENEW_INTERVAL: &str = "5s";
+/// In a guest the variable that says in which folder the programs are.
+pub const IN_GUEST: &str = "KETTLE_PROGRAMS";
 
 const START_TIME_MAX: Duration = Duration::from_secs(60);
 const STOP_TIME_MAX: Duration = Duration::from_secs(10);

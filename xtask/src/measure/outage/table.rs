@@ -11,9 +11,13 @@ use crate::checkout;
 
 /// Writes what was seen and prints the table; into the documents if it is to be the new one.
 pub fn publish(record: &Value, arguments: &MeasureArguments) -> Result<(), String> {
-    let table = render(record);
+    let (name, command, unit) = match arguments.is_days {
+        true => ("outage-days.json", "outage --days", HOURS),
+        false => ("outage.json", "outage", SECONDS),
+    };
+    let table = render(record, unit);
     let output = arguments.output.clone();
-    let output = output.unwrap_or_else(|| checkout::target_folder().join("outage.json"));
+    let output = output.unwrap_or_else(|| checkout::target_folder().join(name));
     let text = serde_json::to_string_pretty(record).map_err(|error| error.to_string())? + "\n";
     configs::write(&output, &text)?;
     println!("\n{table}\nin {}", output.display());
@@ -21,19 +25,19 @@ pub fn publish(record: &Value, arguments: &MeasureArguments) -> Result<(), Strin
         return Ok(());
     }
     if !arguments.only.is_empty() {
-        return Err("the table has all rows: cargo xtask measure outage --bless".to_owned());
+        return Err("the table has all rows: bless it without --only".to_owned());
     }
     let docs: PathBuf = checkout::workspace().join("docs");
-    configs::write(&docs.join("results/outage.json"), &text)?;
-    page::bless_in("docs/acme.md", "outage", &table)
+    configs::write(&docs.join("results").join(name), &text)?;
+    page::bless_in("docs/acme.md", command, &table)
 }
 
-/// The table, below what ran.
-fn render(record: &Value) -> String {
+/// The table, below what ran. In a unit of so many seconds stands when all was over.
+fn render(record: &Value, (unit, unit_name): (f64, &str)) -> String {
     let word = |name: &str| record[name].as_str().unwrap_or("unknown").to_owned();
     let mut text = format!(
         "{} and Caddy {} of Debian sid, each with {} names.\n\n\
-         | what | server | certificates that expired | orders | refused | first certificates (s) | over after (s) | memory (MiB) |\n\
+         | what | server | certificates that expired | orders | refused | first certificates (s) | over after ({unit_name}) | memory (MiB) |\n\
          |---|---|--:|--:|--:|--:|--:|--:|\n",
         word("kettle"),
         word("caddy"),
@@ -53,20 +57,23 @@ fn render(record: &Value) -> String {
         let _ = writeln!(
             text,
             "| {} | {} | {expired} | {} | {} | {} | {} | {} |",
-            said(scenario),
+            said(scenario, unit == HOURS.0),
             row["program"].as_str().unwrap_or_default(),
             row["orders"],
             row["refusals"],
             number("first_seconds", 1.0).unwrap_or_default(),
-            number("over_seconds", 1.0).unwrap_or_else(|| "not while it was looked".to_owned()),
+            number("over_seconds", unit).unwrap_or_else(|| "not while it was looked".to_owned()),
             number("memory_bytes", 1_048_576.0).unwrap_or_default(),
         );
     }
     text
 }
 
-fn said(scenario: &str) -> &str {
+fn said(scenario: &str, is_days: bool) -> &str {
     match scenario {
+        "slept" => "the machine sleeps for five and a half days",
+        "late" => "the authority is away for three days, from just before renewals on",
+        "away" if is_days => "the authority is away for three days, from a day and a half on",
         "away" => "the authority is away for 5 minutes",
         "killed" => "one of two servers is killed as it orders",
         "changed" => "another authority in the configuration, the old one gone",
@@ -74,3 +81,6 @@ fn said(scenario: &str) -> &str {
         other => other,
     }
 }
+
+const SECONDS: (f64, &str) = (1.0, "s");
+const HOURS: (f64, &str) = (3600.0, "h");
