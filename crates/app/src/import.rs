@@ -139,6 +139,11 @@ impl Surroundings for ThisMachine {
         };
         Ok(hosts.into_iter().map(|host| SocketAddr::new(host, port)).collect())
     }
+
+    fn is_own(&self, ip: IpAddr) -> bool {
+        let bound = TcpListener::bind((ip, 0));
+        !bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrNotAvailable)
+    }
 }
 
 /// The addresses of a host, each once.

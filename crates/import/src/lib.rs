@@ -16,7 +16,7 @@ pub mod stunnel;
 mod toml_text;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use kettle_config::{Config, Diagnostic, Origin, Origins};
@@ -64,6 +64,11 @@ pub trait Surroundings {
     /// # Errors
     /// That nobody knows the host.
     fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
+
+    /// True if this machine has an address.
+    fn is_own(&self, _: IpAddr) -> bool {
+        true
+    }
 }
 
 /// A configuration made from another program's.

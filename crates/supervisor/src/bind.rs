@@ -110,19 +110,31 @@ pub fn bind(
     let mut diagnostics = Vec::new();
     let kept: HashMap<&ListenAddress, &BoundAddress> =
         held.iter().rev().map(|held| (&held.configured, held)).collect();
-    // An address that our own sockets give up is not tested: they still hold it. One that stays is tested against, since both must
-    // fit at the next start.
+    // An address that our own sockets give up is not tested: they still hold it. Of those that stay the same one is tested, since
+    // both must fit at the next start; one that is all addresses of its port fits beside each of them.
     let stay: HashSet<&ListenAddress> =
         config.listeners.iter().map(|it| &it.address.value).collect();
-    let given_up = held.iter().filter(|held| !stay.contains(&held.configured));
-    let mut own = Addresses::default();
-    let given_up = given_up.filter_map(|held| held.actual.socket());
-    for address in given_up.chain(leaving.iter().copied()) {
-        own.add(address, ());
+    let (mut given_up, mut staying) = (Addresses::default(), Addresses::default());
+    leaving.iter().for_each(|address| given_up.add(*address, ()));
+    for held in held {
+        let kind = if stay.contains(&held.configured) { &mut staying } else { &mut given_up };
+        held.actual.socket().into_iter().for_each(|address| kind.add(address, ()));
     }
-    for listener in &config.listeners {
+    let is_own = |address: SocketAddr| {
+        let is_beside = staying.beside(address).is_some() && staying.same(address).is_none();
+        is_beside || given_up.colliding(address).is_some()
+    };
+    // All are tested before any is bound, which the others could not be told from.
+    let is_free = |listener: &Listener| match listener.address.socket() {
+        Some(address) if !kept.contains_key(&listener.address.value) && !is_own(address) => {
+            refuse_used_port(address)
+        }
+        _ => Ok(()),
+    };
+    let free: Vec<io::Result<()>> = config.listeners.iter().map(is_free).collect();
+    for (listener, is_free) in config.listeners.iter().zip(free) {
         let kept = kept.get(&listener.address.value).map(|kept| BoundAddress::clone(kept));
-        match bind_listener(config, listener, kept, workers, &own) {
+        match bind_listener(config, listener, kept, workers, is_free) {
             Ok(address) => bound.push(address),
             Err(mistakes) => diagnostics.extend(mistakes),
         }
@@ -154,7 +166,7 @@ fn bind_listener(
     listener: &Listener,
     kept: Option<BoundAddress>,
     workers: usize,
-    own: &Addresses<()>,
+    is_free: io::Result<()>,
 ) -> Result<BoundAddress, Vec<Diagnostic>> {
     let refused = |(message, help)| {
         let address = &listener.address;
@@ -163,8 +175,6 @@ fn bind_listener(
     match (&listener.address.value, kept) {
         (ListenAddress::Socket(_), Some(kept)) => Ok(kept),
         (ListenAddress::Socket(address), None) => {
-            let is_own = own.colliding(*address).is_some();
-            let is_free = if is_own { Ok(()) } else { refuse_used_port(*address) };
             let made = is_free.and_then(|()| bind_address(*address, workers));
             made.map_err(|error| refused(explain(*address, &error)))
         }

@@ -41,7 +41,7 @@ fn check_collisions(config: &Config, reader: &mut Reader<'_>) {
         let address = &listener.address;
         let (other, advice) = match &address.value {
             ListenAddress::Socket(socket) => {
-                let other = taken.colliding(*socket);
+                let other = taken.same(*socket);
                 if other.is_none() {
                     taken.add(*socket, address);
                 }
@@ -192,8 +192,9 @@ fn is_taken(other: &Located<ListenAddress>, reader: &Reader<'_>) -> String {
     format!("{} listens on {other} already", reader.line(other.at.line))
 }
 
-/// Whether only one of two addresses can be listened on: they are the same, or one is the other's port on all addresses of the
-/// machine. IPv6 sockets take IPv6 only.
+/// Whether a socket without `SO_REUSEPORT` has one of two addresses for itself: they are the same, or one is the other's port on
+/// all addresses of the machine. IPv6 sockets take IPv6 only. Two listeners may stand beside each other so: Linux gives a connection
+/// to the one that names its address (`__inet_lookup_listener`).
 #[must_use]
 pub fn collide(one: SocketAddr, other: SocketAddr) -> bool {
     let are_on_one_port = (one.port(), one.is_ipv4()) == (other.port(), other.is_ipv4());
@@ -203,8 +204,8 @@ pub fn collide(one: SocketAddr, other: SocketAddr) -> bool {
 /// Addresses among which those are found that [`collide`] with another: there may be ten thousand. Of several the first is found.
 pub struct Addresses<T> {
     each: HashMap<SocketAddr, T>,
-    /// By port and family: the first, and the first that is all addresses of the machine.
-    of_port: HashMap<(u16, bool), (T, Option<T>)>,
+    /// By port and family: the first that names an address, and the first that is all addresses of the machine.
+    of_port: HashMap<(u16, bool), (Option<T>, Option<T>)>,
 }
 
 impl<T> Default for Addresses<T> {
@@ -218,19 +219,27 @@ impl<T: Copy> Addresses<T> {
     pub fn add(&mut self, address: SocketAddr, value: T) {
         self.each.entry(address).or_insert(value);
         let of_port = (address.port(), address.is_ipv4());
-        let (_, all) = self.of_port.entry(of_port).or_insert((value, None));
-        if address.ip().is_unspecified() {
-            all.get_or_insert(value);
-        }
+        let (named, all) = self.of_port.entry(of_port).or_insert((None, None));
+        if address.ip().is_unspecified() { all } else { named }.get_or_insert(value);
+    }
+
+    /// What one has that is the same address.
+    #[must_use]
+    pub fn same(&self, address: SocketAddr) -> Option<T> {
+        self.each.get(&address).copied()
+    }
+
+    /// What one has that collides with this address, and is another one.
+    #[must_use]
+    pub fn beside(&self, address: SocketAddr) -> Option<T> {
+        let (named, all) = self.of_port.get(&(address.port(), address.is_ipv4()))?;
+        if address.ip().is_unspecified() { *named } else { *all }
     }
 
     /// What one has that collides with this address.
+    #[must_use]
     pub fn colliding(&self, address: SocketAddr) -> Option<T> {
-        let (first, all) = self.of_port.get(&(address.port(), address.is_ipv4()))?;
-        match address.ip().is_unspecified() {
-            true => Some(*first),
-            false => self.each.get(&address).copied().or(*all),
-        }
+        self.same(address).or_else(|| self.beside(address))
     }
 }
 

@@ -46,7 +46,8 @@ settings! {
     /// An address to listen on.
     pub struct Listener {
         /// The IP address and port. `0.0.0.0` stands for all IPv4 addresses of the machine, `[::]`
-        /// for all its IPv6 addresses and only those: to serve both, write two listeners. `"unix:/run/kettle/app.sock"` is a
+        /// for all its IPv6 addresses and only those: to serve both, write two listeners. One for a single address may stand beside
+        /// that for all of them on the same port, and has the connections to it. `"unix:/run/kettle/app.sock"` is a
         /// Unix socket at this path, which kettle makes and removes.
         pub address: Located<ListenAddress> = required(listen_address("0.0.0.0:443")),
         /// With a Unix socket: the rights of its file. Those who may write to it may connect.

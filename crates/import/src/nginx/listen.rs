@@ -51,7 +51,7 @@ pub(super) fn all(
 }
 
 impl Listen {
-    /// True if only one of both can be listened on.
+    /// True if connections to one of both may be for the other.
     pub(super) fn collides(&self, other: &ListenAddress) -> bool {
         self.address == *other
             || matches!((self.address.socket(), other.socket()), (Some(one), Some(other)) if collide(one, other))

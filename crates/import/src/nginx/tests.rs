@@ -272,35 +272,6 @@ fn what_a_location_opens_again_stays_open_and_no_more() {
     assert_eq!(shown::routes(&config), "/open/* /!");
 }
 
-/// Servers with their listeners, and the names of the sites that are left.
-#[test]
-fn sites_are_reached_where_their_servers_were() {
-    let certificate = "ssl_certificate c; ssl_certificate_key k; root /r;";
-    for (servers, sites, listeners) in [
-        (&["listen 443 ssl;", "listen 443 ssl;"][..], "a b", 1),
-        // Nobody else may listen on a part of an address.
-        (&["listen 443 ssl;", "listen 127.0.0.1:443 ssl;"], "a", 1),
-        (&["listen 443 ssl;", "listen 443 ssl;", "listen 127.0.0.1:8443 ssl;"], "a b c", 2),
-        (&["listen 443 ssl; listen 8443 ssl;", "listen 443 ssl;"], "a b", 2),
-        (&["listen 443 ssl;", "listen [::]:443 ssl;"], "a b", 2),
-        (&["listen 443 ssl;", "listen 80;"], "a b", 2),
-        (&["listen 443 ssl; listen 80;", "listen 127.0.0.1:80;"], "a", 2),
-        (&["listen 127.0.0.1:80;", "listen 443 ssl; listen 80;"], "b", 2),
-        (&["listen 443 ssl; listen 80;", "listen [::1]:80;"], "a b", 3),
-        (&["listen 443 ssl;", "listen 127.0.0.1:443;"], "a", 1),
-        (&["listen 443 ssl;", "listen unix:/run/b.sock;"], "a b", 2),
-    ] {
-        let names = ["a", "b", "c"];
-        let blocks = servers.iter().zip(names).map(|(listen, name)| {
-            format!("server {{ {listen} server_name {name}; {certificate} }}\n")
-        });
-        let text = format!("http {{ {} }}", blocks.collect::<String>());
-        let config = config(&text);
-        let left: Vec<&str> = config.sites.iter().map(|it| it.names[0].value.as_str()).collect();
-        assert_eq!((left.join(" ").as_str(), config.listeners.len()), (sites, listeners), "{text}");
-    }
-}
-
 #[test]
 fn includes_are_followed() {
     let mut machine =

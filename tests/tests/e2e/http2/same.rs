@@ -119,6 +119,23 @@ fn files_conditions_ranges_and_errors() {
 }
 
 #[test]
+fn slashes_in_a_row_are_refused_where_a_site_says_so() {
+    let setup = Setup::default().listener("http2 = true").file("www/b.html", "b");
+    let kettle = Kettle::start(setup.site("refuse_double_slashes = true"));
+    for (target, status) in [
+        ("//b.html", "400"),
+        ("/a//b.html", "400"),
+        ("/%2Fb.html", "400"),
+        ("/a%2f/b.html", "400"),
+        ("/b.html//", "400"),
+        ("/b.html?//", "200"),
+        ("/b.html", "200"),
+    ] {
+        assert_eq!(assert_alike(&kettle, &[], target).0, status, "{target}");
+    }
+}
+
+#[test]
 fn rules_of_routes_and_limits() {
     let setup = Setup::default()
         .listener("http2 = true")

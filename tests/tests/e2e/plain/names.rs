@@ -4,7 +4,7 @@ use kettle_tests::client::Wire;
 use kettle_tests::environment::wait_until;
 use kettle_tests::http::{Connection, Response};
 use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use kettle_tests::setup::{Setup, unused_ip};
 use rustix::process::Signal;
 
 use super::plain;
@@ -81,6 +81,32 @@ fn a_name_is_served_sent_to_https_or_refused() {
         client.send(b"GET / HTTP/1.0\r\n\r\n").unwrap();
         assert_eq!(client.response().status, status);
     }
+}
+
+/// As in nginx, a connection is for the listener that names its address, and for that of all addresses where none does.
+#[test]
+fn a_listener_of_one_address_stands_beside_that_of_all() {
+    let all = std::net::TcpListener::bind("0.0.0.0:0").unwrap().local_addr().unwrap();
+    let one = std::net::SocketAddr::new(unused_ip(), all.port());
+    let site = "[[site]]\nnames = [\"one\"]\n[[site.route]]\nroot = \"one\"\n";
+    let setup = Setup::default().more(site).file("one/index.html", "one");
+    let setup = setup.file("www/index.html", "all").set("server", "workers = 3");
+    let setup = setup.listener_at(all, "kind = \"http\"\nsites = [\"localhost\"]");
+    let kettle = Kettle::start(setup.listener_at(one, "kind = \"http\"\nsites = [\"one\"]"));
+    let loopback = std::net::SocketAddr::from(([127, 0, 0, 1], all.port()));
+    for _ in 0..20 {
+        assert_eq!(ask(one, "/", "one").body, b"one");
+        assert_eq!(ask(one, "/", "localhost").status, 421);
+        assert_eq!(ask(loopback, "/", "localhost").body, b"all");
+        assert_eq!(ask(loopback, "/", "one").status, 421);
+    }
+    // Without the one, the other is for it, too.
+    let named = format!("[[listener]]\naddress = \"{one}\"\nkind = \"http\"\nsites = [\"one\"]\n");
+    kettle.folder.change_config(&named, "");
+    let _ = kettle.ctl(&["reload"]).succeed();
+    wait_until("the listener of all addresses answers", || {
+        ask(one, "/", "localhost").status == 200
+    });
 }
 
 /// A proxy in front ends TLS: to be sent to HTTPS would lead back here.

@@ -302,3 +302,50 @@ fn nobody_listens_where_all_handshakes_are_refused() {
         assert_eq!((config.sites.len(), config.sites[0].default), (1, false), "{others}");
     }
 }
+
+/// Servers with their listeners, and the names of the sites that are left.
+#[test]
+fn sites_are_reached_where_their_servers_were() {
+    let certificate = "ssl_certificate c; ssl_certificate_key k; root /r;";
+    for (servers, sites, listeners) in [
+        (&["listen 443 ssl;", "listen 443 ssl;"][..], "a b", 1),
+        (&["listen 443 ssl;", "listen 127.0.0.1:443 ssl;"], "a b", 2),
+        // An address that the machine does not have.
+        (&["listen 443 ssl;", "listen 203.0.113.1:443 ssl;"], "a", 1),
+        (&["listen 80;", "listen 203.0.113.1:443 ssl;"], "a b", 2),
+        (&["listen 443 ssl;", "listen 443 ssl;", "listen 127.0.0.1:8443 ssl;"], "a b c", 2),
+        (&["listen 443 ssl; listen 8443 ssl;", "listen 443 ssl;"], "a b", 2),
+        (&["listen 443 ssl;", "listen [::]:443 ssl;"], "a b", 2),
+        (&["listen 443 ssl;", "listen 80;"], "a b", 2),
+        (&["listen 443 ssl; listen 80;", "listen 127.0.0.1:80;"], "a b", 3),
+        (&["listen 127.0.0.1:80;", "listen 443 ssl; listen 80;"], "a b", 3),
+        (&["listen 443 ssl; listen 80;", "listen [::1]:80;"], "a b", 3),
+        (&["listen 443 ssl;", "listen 127.0.0.1:443;"], "a b", 2),
+        (&["listen 443 ssl;", "listen unix:/run/b.sock;"], "a b", 2),
+    ] {
+        let names = ["a", "b", "c"];
+        let blocks = servers.iter().zip(names).map(|(listen, name)| {
+            format!("server {{ {listen} server_name {name}; {certificate} }}\n")
+        });
+        let text = format!("http {{ {} }}", blocks.collect::<String>());
+        let config = config(&text);
+        let left: Vec<&str> = config.sites.iter().map(|it| it.names[0].value.as_str()).collect();
+        assert_eq!((left.join(" ").as_str(), config.listeners.len()), (sites, listeners), "{text}");
+    }
+}
+
+/// Else who connects to it would meet the sites of the wider address.
+#[test]
+fn a_narrower_address_is_listened_on_though_nobody_answers_there_by_name() {
+    let narrow = "listen 127.0.0.1:80; root /srv;";
+    let text = format!(
+        "http {{ server {{ listen 80; server_name a; root /srv; }} server {{ {narrow} }} \
+         server {{ {narrow} server_name ~(?<!x)y; deny all; }} }}"
+    );
+    let config = config(&text);
+    let listener = &config.listeners[1];
+    assert_eq!(listener.address.to_string(), "127.0.0.1:80");
+    let sites: Vec<&str> =
+        listener.http().unwrap().sites.iter().map(|it| it.value.as_str()).collect();
+    assert_eq!(sites, ["server-1.invalid"]);
+}

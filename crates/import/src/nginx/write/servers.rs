@@ -21,6 +21,8 @@ struct Socket {
     default: usize,
     /// True if its default site is not that of the file.
     names_default: bool,
+    /// True if another one is for all addresses of its port, or for one of them.
+    is_beside: bool,
 }
 
 impl Socket {
@@ -84,8 +86,10 @@ impl Writer<'_> {
                 let known = sockets.iter_mut().find(|it| it.listen.address == listen.address);
                 let Some(known) = known else {
                     let (listen, servers) = (listen.clone(), vec![number]);
-                    let names_default = false;
-                    sockets.push(Socket { listen, servers, default: number, names_default });
+                    let (names_default, is_beside) = (false, false);
+                    let socket =
+                        Socket { listen, servers, default: number, names_default, is_beside };
+                    sockets.push(socket);
                     continue;
                 };
                 known.servers.push(number);
@@ -95,24 +99,21 @@ impl Writer<'_> {
                 known.listen.takes(listen);
             }
         }
-        // nginx answers there by the servers of the narrower address alone.
-        let is_any = |it: &Listen| it.address.socket().is_some_and(|it| it.ip().is_unspecified());
-        let wide: Vec<ListenAddress> = sockets
-            .iter()
-            .map(|it| &it.listen)
-            .filter(|it| is_any(it))
-            .map(|it| it.address.clone())
-            .collect();
-        let other = |it: &Listen| {
-            wide.iter().find(|wide| **wide != it.address && it.collides(wide)).cloned()
+        // nginx listens on the wider address alone, and looks where a connection came in: an address that is not there hurts nobody.
+        let addresses: Vec<ListenAddress> =
+            sockets.iter().map(|it| it.listen.address.clone()).collect();
+        for socket in &mut sockets {
+            let own = &socket.listen;
+            socket.is_beside = addresses.iter().any(|it| *it != own.address && own.collides(it));
+        }
+        let is_there = |it: &Socket| {
+            let ip = it.listen.address.socket().map(|it| it.ip());
+            !it.is_beside || ip.is_none_or(|it| it.is_unspecified() || self.surroundings.is_own(it))
         };
-        let (gone, kept): (Vec<Socket>, Vec<Socket>) =
-            sockets.into_iter().partition(|it| !is_any(&it.listen) && other(&it.listen).is_some());
+        let (kept, gone): (Vec<Socket>, Vec<Socket>) = sockets.into_iter().partition(is_there);
         for Socket { listen, .. } in gone {
-            let message = format!("{} has no listener of its own", listen.address);
-            let wide = other(&listen).map_or_else(String::new, |it| it.to_string());
-            let help = format!("that of {wide} is for it as well, with its own sites");
-            self.output.lose(&listen.origin, message, &help);
+            let message = format!("nobody listens on {}", listen.address);
+            self.output.lose(&listen.origin, message, NOT_OWN);
         }
         kept
     }
@@ -193,7 +194,10 @@ impl Writer<'_> {
                 continue;
             }
             let is_named = is_default || socket.default == *number && socket.names_default;
-            if names.is_empty() && !is_named {
+            // Without a listener, who connects there would meet the sites of the wider address.
+            let is_needed =
+                socket.is_beside && socket.default == *number && lead_of(servers, socket).is_none();
+            if names.is_empty() && !is_named && !is_needed {
                 let message = "nobody asks for this server by a name";
                 self.output.warn(server.origin, message, "write server_name");
                 continue;
@@ -432,4 +436,5 @@ fn ktls_option(commands: &[&Directive]) -> Option<Origin> {
 }
 
 const HTTPS_PORT: u16 = 443;
+const NOT_OWN: &str = "this machine has no such address; who connects to it later would meet the sites of all its addresses";
 const NO_DEFAULT: &str = "this name is for some that no site can have, and the default server asks for less than this one";
