@@ -432,6 +432,29 @@ fn keepalive_of_held_sockets_changes_with_the_commit_and_not_before() {
 #[test]
 fn a_listener_moves_between_one_address_and_all() {
     let mut fixture = Fixture::new();
+    let (one, mut all) = (fixture.address, fixture.address);
+    all.set_ip(std::net::Ipv4Addr::UNSPECIFIED.into());
+    for address in [all, one] {
+        write_config(&fixture.directory, address, "");
+        fixture.reload().unwrap();
+        assert_eq!(fixture.addresses(), [address]);
+    }
+}
+
+#[test]
+fn a_reload_takes_no_address_that_the_next_start_could_not() {
+    let mut fixture = Fixture::new();
+    let one = fixture.address;
+    write_config(&fixture.directory, one, &format!("[[listener]]\naddress = \"{one}\"\n"));
+    let diagnostics = fixture.reload().unwrap_err();
+    assert!(diagnostics[0].to_string().contains(&format!("listens on {one} already")));
+    assert_eq!(fixture.addresses(), [one]);
+}
+
+/// Each way round, and both at once as at a start.
+#[test]
+fn a_port_of_one_address_stands_beside_that_of_all() {
+    let mut fixture = Fixture::new();
     let (one, other) = (fixture.address, free_address("127.0.0.1"));
     let all = |it: SocketAddr| SocketAddr::new(std::net::Ipv4Addr::UNSPECIFIED.into(), it.port());
     for expected in [&[one, all(one)][..], &[all(one)], &[all(one), one], &[other, all(other)]] {
