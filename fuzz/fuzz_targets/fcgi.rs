@@ -31,8 +31,10 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(whole, decoded(bytes, step));
     // Most inputs are no records, and their heads are worth a look, too.
     for output in [bytes, whole.as_ref().map_or(&[][..], |(output, _)| output)] {
-        let head = parse_head(output);
-        let mut progress = CgiProgress::default();
+        let has_line = step % 2 == 0;
+        let head = parse_head(output, has_line);
+        let mut progress =
+            if has_line { CgiProgress::with_status_line() } else { CgiProgress::default() };
         let mut by_progress = Ok(None);
         for end in (0..output.len()).step_by(step).chain([output.len()]) {
             by_progress = progress.parse(&output[..end]);

@@ -137,6 +137,8 @@ const BEHIND: &[&str] = &[
     "postgresql",
     "prometheus",
     "python3-aiosmtpd",
+    "uwsgi-core",
+    "uwsgi-plugin-python3",
 ];
 
 #[cfg(test)]

@@ -130,7 +130,7 @@ impl Config {
     /// True if a route stores bodies, of requests or of responses, as those of programs do.
     #[must_use]
     pub fn stores_bodies(&self) -> bool {
-        self.backends.iter().any(|it| it.protocol == BackendProtocol::FastCgi)
+        self.backends.iter().any(|it| it.protocol.runs_programs())
             || self.sites.iter().flat_map(|site| &site.routes).any(Route::stores_bodies)
     }
 

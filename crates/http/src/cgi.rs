@@ -25,47 +25,63 @@ pub struct CgiHead {
 
 /// Spares a slow program's head from being read again at every byte, as [`HeadProgress`] does.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct CgiProgress(HeadProgress);
+pub struct CgiProgress {
+    progress: HeadProgress,
+    may_have_status_line: bool,
+}
 
 impl CgiProgress {
+    /// That of a head which may begin with a status line, as those of uwsgi do.
+    #[must_use]
+    pub fn with_status_line() -> Self {
+        Self { may_have_status_line: true, ..Self::default() }
+    }
+
     /// Reads `buffer`, which begins with the bytes of the previous call; `None` while the head has not ended.
     ///
     /// # Errors
     /// As [`parse_head`]; an error may be found a few calls later than there.
     pub fn parse(&mut self, buffer: &[u8]) -> Result<Option<CgiHead>, ResponseError> {
-        if !self.0.is_worthwhile(buffer, HEAD_BYTES_MAX) {
+        if !self.progress.is_worthwhile(buffer, HEAD_BYTES_MAX) {
             return Ok(None);
         }
-        let head = parse_head(buffer)?;
+        let head = parse_head(buffer, self.may_have_status_line)?;
         if head.is_some() {
-            *self = Self::default();
+            self.progress = HeadProgress::default();
         }
         Ok(head)
     }
 }
 
 /// Reads the head at the beginning of `buffer`: at most [`HEAD_BYTES_MAX`] bytes, of lines that end with LF or CRLF. Its status is
-/// that of `Status`, or else 302 where it has a `Location`, or else 200.
+/// that of `Status`, or else 302 where it has a `Location`, or else 200. A line as those of HTTP/1.1 begin with may say it instead, if it
+/// `may_have_status_line`.
 ///
 /// # Errors
 /// The first rule or limit that the head breaks. More bytes cannot mend it.
-pub fn parse_head(buffer: &[u8]) -> Result<Option<CgiHead>, ResponseError> {
+pub fn parse_head(
+    buffer: &[u8],
+    may_have_status_line: bool,
+) -> Result<Option<CgiHead>, ResponseError> {
     // Bytes beyond the limit must not change the outcome, or it would depend on how many of them arrived together.
     let visible = buffer.get(..HEAD_BYTES_MAX).unwrap_or(buffer);
     let Some(bytes) = end_of_head(visible) else {
         let is_full = visible.len() == HEAD_BYTES_MAX;
         return if is_full { Err(RequestError::HeadTooLarge.into()) } else { Ok(None) };
     };
-    let lines = || lines(visible).take_while(|line| !line.is_empty());
+    let first =
+        lines(visible).next().filter(|it| may_have_status_line && it.starts_with(b"HTTP/1."));
+    let lines = || lines(visible).skip(first.iter().len()).take_while(|line| !line.is_empty());
     let is_named = |line: &[u8], known: &[u8]| name_of(line).eq_ignore_ascii_case(known);
-    let mut said = lines().filter(|line| is_named(line, b"status"));
+    let said = lines().filter(|line| is_named(line, b"status"));
+    let mut said = said.map(|line| behind(line, b':')).chain(first.map(|line| behind(line, b' ')));
     let status = match (said.next(), said.next()) {
-        (Some(line), None) => status_of(line)?,
+        (Some(value), None) => status_of(value)?,
         (Some(_), Some(_)) => return Err(ResponseError::Status),
         (None, _) if lines().any(|line| is_named(line, b"location")) => FOUND,
         (None, _) => OK,
     };
-    if lines().next().is_none() {
+    if lines().next().is_none() && first.is_none() {
         return Err(RequestError::FieldName.into());
     }
     let mut head = Vec::with_capacity(bytes + STATUS_LINE_BYTES_USUAL);
@@ -117,11 +133,14 @@ fn name_of(line: &[u8]) -> &[u8] {
     memchr(b':', line).and_then(|colon| line.get(..colon)).unwrap_or(line)
 }
 
-/// `Status: 404 Not Found`. A program has one answer, and none before it.
-fn status_of(line: &[u8]) -> Result<u16, ResponseError> {
-    let value = line.iter().position(|byte| *byte == b':').and_then(|colon| line.get(colon + 1..));
-    let value = field::trim(value.unwrap_or_default());
-    match value {
+/// What stands in a line behind the first of these bytes.
+fn behind(line: &[u8], byte: u8) -> &[u8] {
+    memchr(byte, line).and_then(|at| line.get(at + 1..)).unwrap_or_default()
+}
+
+/// `404 Not Found`. A program has one answer, and none before it.
+fn status_of(value: &[u8]) -> Result<u16, ResponseError> {
+    match field::trim(value) {
         [hundreds @ b'2'..=b'9', tens, ones, rest @ ..]
             if tens.is_ascii_digit()
                 && ones.is_ascii_digit()
@@ -142,6 +161,16 @@ pub fn parameter_name(field: &[u8]) -> Vec<u8> {
     let upper = |byte: &u8| if *byte == b'-' { b'_' } else { byte.to_ascii_uppercase() };
     name.extend(field.iter().map(upper));
     name
+}
+
+/// True if a program can be told this: the value has no control character other than a tab, which might mean something else to the
+/// application than to us.
+#[must_use]
+pub fn is_parameter(name: &[u8], value: &[u8]) -> bool {
+    // Without an end at the first byte that is none, so that many are looked at at once: all are good, most often.
+    let is_name = name.iter().fold(true, |so_far, byte| so_far & byte.is_ascii_graphic());
+    let is_value = value.iter().fold(true, |so_far, byte| so_far & field::is_value_byte(*byte));
+    !name.is_empty() && is_name && is_value
 }
 
 const PREFIX: &[u8] = b"HTTP_";

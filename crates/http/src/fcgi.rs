@@ -6,10 +6,22 @@
 
 use std::fmt;
 
+use crate::cgi::is_parameter;
+
 /// Appends the beginning of a request. The application keeps the connection behind its end if `keeps_connection`.
 pub fn begin(out: &mut Vec<u8>, keeps_connection: bool) {
     header(out, BEGIN_REQUEST, BODY_BYTES);
     out.extend_from_slice(&[0, RESPONDER, u8::from(keeps_connection), 0, 0, 0, 0, 0]);
+}
+
+/// A whole request without a body, behind which the connection ends, of parameters that [`pair`] wrote.
+#[must_use]
+pub fn request(pairs: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(pairs.len() + 4 * HEADER_BYTES);
+    begin(&mut out, false);
+    parameters(&mut out, pairs);
+    end_input(&mut out);
+    out
 }
 
 /// Appends all parameters of a request, which [`pair`] wrote, with their end. PHP reads each record by itself, so none ends within a
@@ -70,18 +82,11 @@ fn header(out: &mut Vec<u8>, kind: u8, content_bytes: u16) {
     out.extend_from_slice(&[VERSION, kind, 0, REQUEST, high, low, 0, 0]);
 }
 
-/// Appends a parameter. Returns false, and appends nothing, if its value has a control character other than a tab, which might mean
-/// something else to the application than to us, or if it is longer than a record.
+/// Appends a parameter. Returns false, and appends nothing, if [`is_parameter`] does or if it is longer than a record.
 #[must_use]
 pub fn pair(out: &mut Vec<u8>, name: &[u8], value: &[u8]) -> bool {
-    // Without an end at the first byte that is none, so that many are looked at at once: all are good, most often.
-    let is_name = name.iter().fold(true, |so_far, byte| so_far & byte.is_ascii_graphic());
-    let is_value =
-        value.iter().fold(true, |so_far, byte| so_far & crate::field::is_value_byte(*byte));
-    let is_sound = !name.is_empty()
-        && is_name
-        && is_value
-        && 2 * LONG_BYTES + name.len() + value.len() <= CONTENT_BYTES_MAX;
+    let is_sound =
+        is_parameter(name, value) && 2 * LONG_BYTES + name.len() + value.len() <= CONTENT_BYTES_MAX;
     if is_sound {
         length(out, name.len());
         length(out, value.len());

@@ -30,6 +30,7 @@ mod sample;
 pub mod target;
 pub mod trailers;
 pub mod uri;
+pub mod uwsgi;
 
 pub use error::RequestError;
 pub use message::{HEAD_BYTES_MAX, HEADERS_MAX, HeadLimits, RequestHead};

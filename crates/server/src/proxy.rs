@@ -19,8 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kettle_config::{
-    BackendHost, BackendProtocol, EarlyHints, FieldTemplate, ForwardAuth, NamePattern,
-    RequestBuffering, Route, Site,
+    BackendHost, EarlyHints, FieldTemplate, ForwardAuth, NamePattern, RequestBuffering, Route, Site,
 };
 use kettle_http::HttpVersion;
 use kettle_http::target::SlashRuns;
@@ -108,7 +107,8 @@ impl ProxyRoute {
             auth.flat_map(ForwardAuth::copied).map(|(_, name)| name.to_ascii_lowercase()).collect();
         let mut request_headers = route.request_headers.clone();
         request_headers.extend(copied.iter().map(|name| (name.clone(), Vec::new())));
-        let runs_programs = upstream.backend.settings.protocol == BackendProtocol::FastCgi;
+        let protocol = upstream.backend.settings.protocol;
+        let runs_programs = protocol.runs_programs();
         let texts = site.names.iter().filter(|name| site.pattern(name).is_none());
         Self {
             upstream,
@@ -129,7 +129,7 @@ impl ProxyRoute {
             is_signed: route.signed_urls.is_some(),
             words,
             slash_runs: slash_runs(route),
-            program: runs_programs.then(|| Box::new(ProgramRoute::of(site, route))),
+            program: runs_programs.then(|| Box::new(ProgramRoute::of(site, route, protocol))),
             prefix: PrefixChange::of(route).filter(|_| !runs_programs),
             rewrites: Rewrites::of(route),
             own_fields,

@@ -248,8 +248,8 @@ impl InFlight {
     ) -> Poll<Result<usize, UpstreamError>> {
         let received = match (&self.origin, self.answered) {
             (Origin::FastCgi(_), _) => return self.poll_receive_records(context),
-            (Origin::Http1(_), None) => self.poll_receive_first(context),
-            (Origin::Http1(_), Some(_)) => {
+            (_, None) => self.poll_receive_first(context),
+            (_, Some(_)) => {
                 self.received.reserve(RECEIVE_BYTES);
                 pin!(self.link.read_buf(&mut self.received)).poll(context)
             }

@@ -3,6 +3,7 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 use kettle_config::BackendProtocol;
+use kettle_http::cgi::CgiProgress;
 use kettle_http::fcgi;
 use kettle_http::h1::framing::{BodyFraming, BodyWriter};
 use kettle_http::h1::response::{ParseResponse, ResponseError, ResponseHead, ResponseProgress};
@@ -15,6 +16,8 @@ pub(super) enum Origin {
     Http1(ResponseProgress),
     /// FastCGI. Boxed: most connections are none of it.
     FastCgi(Box<Application>),
+    /// uwsgi or SCGI: what an application says is all that comes, up to the end of the connection.
+    Plain(CgiProgress),
 }
 
 /// How a server gets the body of a request.
@@ -33,6 +36,9 @@ impl Origin {
         match protocol {
             BackendProtocol::Http1 => Self::Http1(ResponseProgress::default()),
             BackendProtocol::FastCgi => Self::FastCgi(Box::default()),
+            BackendProtocol::Uwsgi | BackendProtocol::Scgi => {
+                Self::Plain(CgiProgress::with_status_line())
+            }
         }
     }
 
@@ -51,12 +57,8 @@ impl Origin {
                 }
                 ParseResponse::Partial => Ok(None),
             },
-            Self::FastCgi(application) => {
-                let Some(parsed) = application.head.parse(received)? else { return Ok(None) };
-                received.advance(parsed.bytes);
-                let (head, bytes) = parsed.head.into_parts();
-                Ok(Some(head.moved_to(Bytes::from(bytes))))
-            }
+            Self::FastCgi(application) => next_cgi_head(&mut application.head, received),
+            Self::Plain(progress) => next_cgi_head(progress, received),
         }
     }
 
@@ -73,7 +75,7 @@ impl Origin {
     /// True if the server has said that the request is over, whatever came behind that.
     pub(super) fn has_ended(&self) -> bool {
         match self {
-            Self::Http1(_) => true,
+            Self::Http1(_) | Self::Plain(_) => true,
             Self::FastCgi(application) => application.has_ended(),
         }
     }
@@ -81,7 +83,7 @@ impl Origin {
     /// True if nothing of the request is still to come, as far as its server says so.
     pub(super) fn is_over(&self) -> bool {
         match self {
-            Self::Http1(_) => true,
+            Self::Http1(_) | Self::Plain(_) => true,
             Self::FastCgi(application) => application.is_over(),
         }
     }
@@ -91,9 +93,19 @@ impl Origin {
         match self {
             Self::FastCgi(_) => BodyCoding::Records,
             Self::Http1(_) if framing == BodyFraming::Chunked => BodyCoding::Chunked,
-            Self::Http1(_) => BodyCoding::AsItIs,
+            Self::Http1(_) | Self::Plain(_) => BodyCoding::AsItIs,
         }
     }
+}
+
+fn next_cgi_head(
+    progress: &mut CgiProgress,
+    received: &mut BytesMut,
+) -> Result<Option<ResponseHead<Bytes>>, ResponseError> {
+    let Some(parsed) = progress.parse(received)? else { return Ok(None) };
+    received.advance(parsed.bytes);
+    let (head, bytes) = parsed.head.into_parts();
+    Ok(Some(head.moved_to(Bytes::from(bytes))))
 }
 
 impl BodyCoding {

@@ -8,7 +8,7 @@ use super::{Retries, UpstreamError};
 use kettle_config::BackendProtocol;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h1::write::{write_content_length, write_field, write_field_with};
-use kettle_http::{cgi, fcgi};
+use kettle_http::{cgi, fcgi, uwsgi};
 use kettle_runtime::client_address::ClientHost;
 
 /// A request's head on its way to a server.
@@ -44,8 +44,9 @@ enum Form {
         /// True if the empty line is there that ends it.
         is_ended: bool,
     },
-    /// Parameters of FastCGI.
-    FastCgi {
+    /// Parameters of a program, by any other protocol.
+    Program {
+        protocol: BackendProtocol,
         /// True if the application is not to close the connection.
         keeps_connection: bool,
         /// True if a body follows.
@@ -93,18 +94,21 @@ impl OutgoingRequest {
     /// A request without a body for a program, which knows no target but by its parameters. `None` if the method or the host is none.
     #[must_use]
     pub fn to_program(
+        (protocol, keeps_connection): (BackendProtocol, bool),
         method: &str,
         host: Option<&str>,
-        keeps_connection: bool,
         client: ClientHost,
         timeout: Duration,
     ) -> Option<Self> {
         if !is_method(method) || !host.is_none_or(is_visible) {
             return None;
         }
-        let form = Form::FastCgi { keeps_connection, has_body: false };
+        let form = Form::Program { protocol, keeps_connection, has_body: false };
         let bytes = Vec::with_capacity(PARAMETER_BYTES_USUAL);
         let mut outgoing = Self::of(form, bytes, method, client, timeout);
+        if protocol == BackendProtocol::Scgi {
+            outgoing.parameter("SCGI", "1");
+        }
         outgoing.parameter("REQUEST_METHOD", method);
         if let Some(host) = host {
             outgoing.field("host", host);
@@ -137,12 +141,8 @@ impl OutgoingRequest {
     pub fn field(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         match self.form {
             Form::Http1 { .. } => self.write(|bytes| write_field(bytes, name, value.as_ref())),
-            Form::FastCgi { .. } => {
-                self.is_short |= !fcgi::pair(
-                    &mut self.bytes,
-                    &cgi::parameter_name(name.as_ref()),
-                    value.as_ref(),
-                );
+            Form::Program { protocol, .. } => {
+                self.pair(protocol, &cgi::parameter_name(name.as_ref()), value.as_ref());
             }
         }
     }
@@ -151,7 +151,7 @@ impl OutgoingRequest {
     pub fn field_with(&mut self, name: &str, value: impl FnOnce(&mut Vec<u8>)) {
         match self.form {
             Form::Http1 { .. } => self.write(|bytes| write_field_with(bytes, name, value)),
-            Form::FastCgi { .. } => {
+            Form::Program { .. } => {
                 let mut text = Vec::new();
                 value(&mut text);
                 self.field(name, text);
@@ -161,9 +161,18 @@ impl OutgoingRequest {
 
     /// Adds a parameter that is no field. HTTP/1.1 has none.
     pub fn parameter(&mut self, name: &str, value: impl AsRef<[u8]>) {
-        if let Form::FastCgi { .. } = self.form {
-            self.is_short |= !fcgi::pair(&mut self.bytes, name.as_bytes(), value.as_ref());
+        if let Form::Program { protocol, .. } = self.form {
+            self.pair(protocol, name.as_bytes(), value.as_ref());
         }
+    }
+
+    fn pair(&mut self, protocol: BackendProtocol, name: &[u8], value: &[u8]) {
+        let pair = match protocol {
+            BackendProtocol::Uwsgi => uwsgi::pair,
+            BackendProtocol::Scgi => uwsgi::scgi_pair,
+            BackendProtocol::FastCgi | BackendProtocol::Http1 => fcgi::pair,
+        };
+        self.is_short |= !pair(&mut self.bytes, name, value);
     }
 
     /// Itself; `None` if a program would not be told all of it: a value has a control character, or is too long.
@@ -176,7 +185,7 @@ impl OutgoingRequest {
     pub fn protocol(&self) -> BackendProtocol {
         match self.form {
             Form::Http1 { .. } => BackendProtocol::Http1,
-            Form::FastCgi { .. } => BackendProtocol::FastCgi,
+            Form::Program { protocol, .. } => protocol,
         }
     }
 
@@ -201,17 +210,24 @@ impl OutgoingRequest {
 
     /// Announces a body, which the sender of the request sends behind it. Programs know none without a length.
     pub fn announce_body(&mut self, framing: BodyFraming) {
-        if let Form::FastCgi { has_body, .. } = &mut self.form {
+        if let Form::Program { has_body, protocol, .. } = &mut self.form {
             *has_body = !framing.is_empty();
-            match framing {
-                BodyFraming::Length(length) => {
-                    let mut digits = itoa::Buffer::new();
-                    let length = digits.format(length);
-                    self.parameter(CONTENT_LENGTH, length);
-                    self.field("content-length", length);
-                }
+            let is_first = *protocol == BackendProtocol::Scgi;
+            let mut digits = itoa::Buffer::new();
+            let length = match framing {
+                BodyFraming::Length(length) => digits.format(length),
+                BodyFraming::None | BodyFraming::Chunked if is_first => "0",
                 // As nginx does.
-                BodyFraming::None | BodyFraming::Chunked => self.parameter(CONTENT_LENGTH, ""),
+                BodyFraming::None | BodyFraming::Chunked => "",
+            };
+            let told = self.bytes.len();
+            self.parameter(CONTENT_LENGTH, length);
+            if is_first {
+                let bytes = self.bytes.len() - told;
+                self.bytes.rotate_right(bytes);
+            }
+            if matches!(framing, BodyFraming::Length(_)) {
+                self.field("content-length", length);
             }
         } else {
             self.announce_http_body(framing);
@@ -263,11 +279,18 @@ impl OutgoingRequest {
 
     /// The bytes of the whole head; of a program's, of all that comes before its body.
     pub fn head(&self) -> Cow<'_, [u8]> {
-        let (keeps_connection, has_body) = match self.form {
+        let (protocol, keeps_connection, has_body) = match self.form {
             Form::Http1 { is_ended: true } => return Cow::Borrowed(&self.bytes),
             Form::Http1 { is_ended: false } => return [&self.bytes, END].concat().into(),
-            Form::FastCgi { keeps_connection, has_body } => (keeps_connection, has_body),
+            Form::Program { protocol, keeps_connection, has_body } => {
+                (protocol, keeps_connection, has_body)
+            }
         };
+        match protocol {
+            BackendProtocol::Uwsgi => return uwsgi::block(&self.bytes).into(),
+            BackendProtocol::Scgi => return uwsgi::scgi_block(&self.bytes).into(),
+            BackendProtocol::FastCgi | BackendProtocol::Http1 => {}
+        }
         let mut head = Vec::with_capacity(self.bytes.len() + RECORD_BYTES_USUAL);
         fcgi::begin(&mut head, keeps_connection);
         fcgi::parameters(&mut head, &self.bytes);

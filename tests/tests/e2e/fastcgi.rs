@@ -5,6 +5,7 @@ mod guarded;
 mod programs;
 mod real;
 mod told;
+mod uwsgi;
 
 use std::net::SocketAddr;
 

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use crate::diagnostic::Help;
 use crate::model::{
-    Backend, BackendChoices, BackendProtocol, Config, FastCgi, FieldPart, FieldTemplate, Missing,
-    Route,
+    Backend, BackendChoices, Config, FastCgi, FieldPart, FieldTemplate, Missing, Route,
 };
 use crate::read::Reader;
 
@@ -23,16 +22,21 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
             if let Some(fastcgi) = &it.fastcgi {
                 check_table(&trail, it, fastcgi, named().next().map(|(_, it)| *it), reader);
             }
-            let is_of_programs =
-                |(_, backend): &&(usize, &Backend)| backend.protocol == BackendProtocol::FastCgi;
-            let mut programs = named().filter(is_of_programs).peekable();
+            let mut programs = named().filter(|(_, it)| it.protocol.runs_programs()).peekable();
             if programs.peek().is_some() {
                 check_route(&trail, it, reader);
             }
-            for (number, _) in programs {
-                if let Some(place) = reader.place(&format!("backend.{number}.tls")) {
-                    let message = "FastCGI is spoken in plain text".to_owned();
-                    reader.report_at(&place, message, Help::act("remove it"));
+            for (number, backend) in programs {
+                let keeps =
+                    backend.keep_alive.is_some_and(|kept| kept > backend.connections_kept());
+                for (setting, is_wrong, message) in [
+                    ("tls", true, "programs are spoken to in plain text"),
+                    ("keep_alive", keeps, "a connection of this protocol ends with its response"),
+                ] {
+                    let place = reader.place(&format!("backend.{number}.{setting}"));
+                    if let Some(place) = place.filter(|_| is_wrong) {
+                        reader.report_at(&place, message.to_owned(), Help::act("remove it"));
+                    }
                 }
             }
         }
@@ -74,7 +78,7 @@ fn check_table(
             let message = "`fastcgi` is about programs behind a backend, and the route has none";
             say(reader, &own, message, "write `backend` as well, or remove it");
         }
-        Some(backend) if backend.protocol == BackendProtocol::Http1 => {
+        Some(backend) if !backend.protocol.runs_programs() => {
             let message = format!("the backend \"{}\" speaks HTTP/1.1", backend.name);
             let help = "write protocol = \"fastcgi\" in that [[backend]], or remove this";
             say(reader, &own, &message, help);
@@ -123,7 +127,8 @@ fn check_parameters(trail: &str, route: &Route, fastcgi: &FastCgi, reader: &mut 
             | "REQUEST_METHOD"
             | "HTTP_CONTENT_LENGTH"
             | "HTTP_CONTENT_TYPE"
-            | "HTTP_TRANSFER_ENCODING" => Some("remove it: it has to fit each request"),
+            | "HTTP_TRANSFER_ENCODING"
+            | "SCGI" => Some("remove it: it has to fit each request"),
             "HTTP_PROXY" => Some("remove it: programs take it for their own proxy"),
             _ => None,
         };
@@ -180,7 +185,7 @@ fn check_route(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     }
     let is_stripped = route.strip_prefix && route.root.is_none();
     for (setting, is_wrong, message) in [
-        ("websocket", route.websocket, "programs behind FastCGI change to no other protocol"),
+        ("websocket", route.websocket, "programs change to no other protocol"),
         ("add_prefix", route.add_prefix.is_some(), TOLD),
         ("strip_prefix", is_stripped, TOLD),
     ] {

@@ -5,9 +5,7 @@ use std::collections::HashMap;
 use super::caches::is_of_proxies;
 use super::proxies::refuse_own;
 use crate::diagnostic::Help;
-use crate::model::{
-    Backend, BackendProtocol, Config, FieldPart, FieldTemplate, ForwardAuth, NamedWord, Route,
-};
+use crate::model::{Backend, Config, FieldPart, FieldTemplate, ForwardAuth, NamedWord, Route};
 use crate::read::Reader;
 use crate::setting::is_own_request_header;
 
@@ -20,7 +18,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
             let Some(auth) = &it.forward_auth else { continue };
             let trail = format!("site.{number}.route.{route}.forward_auth");
             if let Some(backend) = backends.get(auth.backend.value.as_str())
-                && backend.protocol != BackendProtocol::Http1
+                && backend.protocol.runs_programs()
             {
                 let message = format!("the backend \"{}\" speaks no HTTP/1.1", backend.name);
                 let help = "write a [[backend]] with protocol = \"http1\"";

@@ -6,8 +6,7 @@ use std::collections::HashSet;
 
 use crate::diagnostic::Help;
 use crate::model::{
-    Backend, BackendChoices, BackendProtocol, Config, FieldTemplate, Missing, Route, SendProxy,
-    StartTls,
+    Backend, BackendChoices, Config, FieldTemplate, Missing, Route, SendProxy, StartTls,
 };
 use crate::read::Reader;
 use crate::setting::is_own_request_header;
@@ -44,7 +43,7 @@ fn runs_programs(config: &Config, route: &Route, choices: &BackendChoices<'_>) -
     let own = choices.backends(route).next();
     let named = |it: &&Backend| Some(it.name.value.as_str()) == own;
     let backend = config.backends.iter().find(named).filter(|_| route.root.is_some());
-    backend.is_some_and(|backend| backend.protocol == BackendProtocol::FastCgi)
+    backend.is_some_and(|backend| backend.protocol.runs_programs())
 }
 
 /// A route has files or a backend, and the settings of one of both; and what is about another setting needs that.

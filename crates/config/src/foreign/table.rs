@@ -5,7 +5,8 @@ use super::Here::{self, Called, Do, Not};
 const NO_OTHER_ASKED: &str =
     "`basic_auth` of a route asks for passwords, `[site.client_auth]` for certificates";
 const NO_VARIABLES: &str = "kettle has no variables";
-const HTTP_ONLY: &str = "kettle asks backends by HTTP/1.1 and FastCGI only";
+const HTTP_ONLY: &str = "kettle asks backends by HTTP/1.1, FastCGI, uwsgi and SCGI only";
+const APPLICATION: &str = "write `backend` below [[site.route]], and protocol = \"uwsgi\" or \"scgi\" in that [[backend]]";
 const RUN: &str = "write `backend` and [site.route.fastcgi] below [[site.route]], and protocol = \"fastcgi\" in that [[backend]]";
 const ACME: &str = "write [[acme]], which names an authority, and [site.acme] below each [[site]] that gets its certificate there";
 const IN_FRONT: &str = "`kettle run` stays in front, and systemd knows its number";
@@ -245,8 +246,8 @@ pub(super) const SETTINGS: &[(&str, Here)] = &[
     ("proxypass", Do("write `backend` below [[site.route]], and a [[backend]] of that name")),
     ("fastcgi_pass", Do(RUN)),
     ("php_fastcgi", Do(RUN)),
-    ("uwsgi_pass", Not(HTTP_ONLY)),
-    ("scgi_pass", Not(HTTP_ONLY)),
+    ("uwsgi_pass", Do(APPLICATION)),
+    ("scgi_pass", Do(APPLICATION)),
     ("grpc_pass", Not(HTTP_ONLY)),
     ("upstream", BACKEND),
     ("upstreams", BACKEND),

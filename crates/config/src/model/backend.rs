@@ -53,6 +53,11 @@ words! {
         /// FastCGI, as PHP-FPM does, in the role of a responder. What a program is told is the matter of the route's
         /// `[site.route.fastcgi]`.
         FastCgi = "fastcgi",
+        /// uwsgi, as uWSGI does: for an application that knows its paths itself, most often one in Python. `[site.route.fastcgi]` is
+        /// about it, too.
+        Uwsgi = "uwsgi",
+        /// SCGI, likewise.
+        Scgi = "scgi",
     }
 }
 
@@ -142,7 +147,7 @@ settings! {
         /// eight times as many stay for another second. 0: each request has a connection of its own. A process of PHP-FPM serves a
         /// connection that is kept and no other, so more should be there than all workers together keep.
         pub keep_alive: Option<usize> = optional(
-            number(32, 0, 65_536, "connections"), "32, and 0 with `protocol = \"fastcgi\"`"),
+            number(32, 0, 65_536, "connections"), "32, and 0 where `protocol` is not `http1`"),
         /// How long it keeps one. Less than the servers keep theirs: what they close as a request comes has to be sent again.
         pub keep_alive_timeout: Duration = duration(
             Duration::from_secs(4), Duration::from_secs(1), Duration::from_hours(1)),
@@ -248,14 +253,24 @@ settings! {
     }
 }
 
+impl BackendProtocol {
+    /// True if routes have programs or applications that are told parameters, and no HTTP.
+    #[must_use]
+    pub fn runs_programs(self) -> bool {
+        self != Self::Http1
+    }
+}
+
 impl Backend {
     /// The connections to a server that a worker keeps for the next request.
     #[must_use]
     pub fn connections_kept(&self) -> usize {
-        self.keep_alive.unwrap_or(match self.protocol {
-            BackendProtocol::Http1 => 32,
-            BackendProtocol::FastCgi => 0,
-        })
+        match self.protocol {
+            BackendProtocol::Http1 => self.keep_alive.unwrap_or(32),
+            BackendProtocol::FastCgi => self.keep_alive.unwrap_or(0),
+            // A connection ends with its response.
+            BackendProtocol::Uwsgi | BackendProtocol::Scgi => 0,
+        }
     }
 
     /// The dialogue that comes before TLS to its servers.

@@ -206,7 +206,7 @@ settings! {
         /// without this. Event streams (`text/event-stream`) are not stored, nor is what a server says `X-Accel-Buffering: no` of;
         /// `yes` asks for it where this is not written.
         pub response_buffering: Option<bool> = optional(
-            flag(true), "`true` with `protocol = \"fastcgi\"`, else `false`"),
+            flag(true), "`true` where `protocol` of the backend is not `http1`, else `false`"),
         /// With `backend`: what of a server makes a request one for the next server that is well, each once. Only requests that may be
         /// repeated: GET, HEAD and OPTIONS without a body, PUT and DELETE without one or with one that was stored
         /// (`request_buffering`). What the last server says is passed on. A server that takes no connection is followed by the next in any case.

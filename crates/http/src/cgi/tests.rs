@@ -4,7 +4,14 @@ use super::*;
 use crate::message::HEADERS_MAX;
 
 fn outcome(bytes: &[u8]) -> Result<Option<(u16, String, usize)>, ResponseError> {
-    let head = parse_head(bytes)?;
+    outcome_of(bytes, false)
+}
+
+fn outcome_of(
+    bytes: &[u8],
+    may_have_status_line: bool,
+) -> Result<Option<(u16, String, usize)>, ResponseError> {
+    let head = parse_head(bytes, may_have_status_line)?;
     Ok(head.map(|CgiHead { head, bytes }| {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let fields: Vec<String> =
@@ -29,6 +36,24 @@ fn a_program_says_its_status_or_none() {
         assert_eq!(outcome(head.as_bytes()), expected, "{head:?}");
         let with_body = format!("{head}\n\nStatus: 500\r\n\r\n");
         assert_eq!(outcome(with_body.as_bytes()), expected, "the body is none of it");
+    }
+}
+
+#[test]
+fn a_status_line_is_one_where_there_may_be_one() {
+    for (head, expected) in [
+        ("HTTP/1.1 404 Not Found\r\nA: b\r\n\r\n", Ok((404, "A=b"))),
+        ("HTTP/1.0 200\r\n\r\n", Ok((200, ""))),
+        ("Status: 201 Created\r\nA: b\r\n\r\n", Ok((201, "A=b"))),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nA: b\r\n\r\n", Ok((200, "A=b"))),
+        ("HTTP/1.1 101 Switching\r\n\r\n", Err(ResponseError::Status)),
+        ("HTTP/1.1\r\nA: b\r\n\r\n", Err(ResponseError::Status)),
+        ("HTTP/1.1 200 OK\r\nStatus: 404\r\n\r\n", Err(ResponseError::Status)),
+        ("HTTP/1.1 200 OK\r\nHTTP/1.1 200 OK\r\n\r\n", Err(RequestError::FieldName.into())),
+    ] {
+        let expected =
+            expected.map(|(status, fields)| Some((status, fields.to_owned(), head.len())));
+        assert_eq!(outcome_of(head.as_bytes(), true), expected, "{head:?}");
     }
 }
 

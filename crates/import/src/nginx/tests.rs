@@ -362,8 +362,7 @@ fn mistakes_are_told_with_their_place() {
 #[test]
 fn what_nobody_knows_is_told_and_closes_its_place() {
     let mut machine = Files::with("/etc/nginx/fastcgi_params", FASTCGI_PARAMS);
-    let php =
-        "location ~ \\.php$ { include snippets/fastcgi-php.conf; scgi_pass unix:/run/php.sock; }";
+    let php = "location ~ \\.php$ { include snippets/fastcgi-php.conf; memcached_pass unix:/run/php.sock; }";
     for (path, text) in [
         ("/etc/nginx/snippets/fastcgi-php.conf", FASTCGI_PHP.to_owned()),
         ("/etc/nginx/fastcgi.conf", FASTCGI_PARAMS.to_owned()),
@@ -373,13 +372,13 @@ fn what_nobody_knows_is_told_and_closes_its_place() {
     }
     let made = import_file(Path::new("/etc/nginx/nginx.conf"), &machine);
     let made = made.unwrap_or_else(|diagnostics| panic!("{}", shown(&diagnostics)));
-    assert!(made.toml.contains("because of `scgi_pass unix:/run/php.sock`"), "{}", made.toml);
+    assert!(made.toml.contains("because of `memcached_pass unix:/run/php.sock`"), "{}", made.toml);
     assert!(!made.toml.contains("if that is meant"), "{}", made.toml);
     for (words, prefixes, remark) in [
         (
-            "location /a/ { uwsgi_param A b; expires 1h; }",
+            "location /a/ { uwsgi_send_timeout 9s; expires 1h; }",
             2,
-            "`uwsgi_param A b` is not carried over",
+            "`uwsgi_send_timeout 9s` is not carried over",
         ),
         ("location /a/ { expirse 1h; }", 2, "no directive `expirse` is known; write expires"),
         ("location /a/ { expirse 1h; }", 2, "answers 403 because of `expirse 1h`"),

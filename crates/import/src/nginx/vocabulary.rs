@@ -198,7 +198,7 @@ mod tests {
             assert!(here.is_empty() || here == help, "{term:?}: {here}");
             shared += usize::from(!here.is_empty());
         }
-        assert!(shared > 20, "{shared}");
+        assert!(shared >= 20, "{shared}");
     }
 
     /// Every directive that an nginx 1.22 knows, with its stream module, and the places that it takes it in.

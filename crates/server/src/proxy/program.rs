@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use kettle_config::{Expression, FastCgi, FieldTemplate, Route, Site};
+use kettle_config::{BackendProtocol, Expression, FastCgi, FieldTemplate, Route, Site};
 use kettle_http::HttpVersion;
 use kettle_http::field::are_one_to_gateways;
 use kettle_http::h1::framing::BodyFraming;
@@ -53,7 +53,7 @@ struct Asked<'r> {
 }
 
 impl ProgramRoute {
-    pub(super) fn of(site: &Site, route: &Route) -> Self {
+    pub(super) fn of(site: &Site, route: &Route, protocol: BackendProtocol) -> Self {
         let default = FastCgi::default();
         let settings = route.fastcgi.as_ref().unwrap_or(&default);
         let root = route.root.as_ref().map(|root| text_of(&root.value));
@@ -63,12 +63,15 @@ impl ProgramRoute {
             (None, Some(script)) => Kind::Script(script),
             (None, None) => Kind::Application,
         };
-        let place = route.place().filter(|_| route.regex.is_none());
+        // An application that knows its paths finds them in `PATH_INFO` (PEP 3333), whole if nothing else is said.
+        let is_told_whole =
+            matches!(kind, Kind::Application) && protocol != BackendProtocol::FastCgi;
+        let place = route.place().filter(|_| route.regex.is_none() && settings.path_info);
         let prefix = place.map_or("", |place| place.text().trim_end_matches('/'));
         Self {
             kind,
             root: settings.root.clone().or(root),
-            takes_path_info: settings.path_info,
+            takes_path_info: settings.path_info || is_told_whole,
             replaced: route.replaced().to_owned(),
             prefix: prefix.to_owned(),
             server_name: exact_name(site).map(str::to_owned),
@@ -219,9 +222,10 @@ impl ProxyRoute {
     ) -> Option<OutgoingRequest> {
         let host = words.host(self.host.as_ref())?;
         let is_http_host = !route.has_field(b"host") && !self.is_own(b"host");
-        let keeps = self.upstream.keeps_connections();
+        let protocol = self.upstream.backend.settings.protocol;
+        let form = (protocol, self.upstream.keeps_connections());
         let host = Some(&*host).filter(|_| is_http_host);
-        let mut outgoing = OutgoingRequest::to_program(method, host, keeps, client, self.timeout)?;
+        let mut outgoing = OutgoingRequest::to_program(form, method, host, client, self.timeout)?;
         let mut told = Told { route, outgoing: &mut outgoing };
         told.say("GATEWAY_INTERFACE", "CGI/1.1");
         told.say("SERVER_SOFTWARE", "kettle");

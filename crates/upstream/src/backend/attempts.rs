@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kettle_config::BackendProtocol;
 use kettle_runtime::client_address::ClientHost;
 use tokio::time::{Instant, timeout_at};
 
@@ -190,8 +189,8 @@ impl Attempts {
         let (backend, server) = (&self.backend, &attempt.record.server);
         let now = Instant::now();
         // An application whose processes are all busy takes connections late, and is well.
-        let is_busy = failure.outcome == Outcome::TimedOut
-            && backend.settings.protocol == BackendProtocol::FastCgi;
+        let is_busy =
+            failure.outcome == Outcome::TimedOut && backend.settings.protocol.runs_programs();
         let is_out = !is_busy
             && failure.outcome.is_against_server()
             && server.state.connect_failed(&failure, backend.tolerance(), now);

@@ -7,7 +7,7 @@ use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use kettle_config::{BackendProtocol, Check, CheckKind, SendProxy, ServerAddress};
-use kettle_http::{cgi, fcgi};
+use kettle_http::{cgi, fcgi, uwsgi};
 use kettle_preamble::proxy;
 use tokio::io::{
     AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
@@ -98,7 +98,7 @@ async fn ask(
         let host = host(check, server);
         match backend.settings.protocol {
             BackendProtocol::Http1 => get(&mut *stream, &check.path, &host).await?,
-            BackendProtocol::FastCgi => run(&mut *stream, &check.path, &host).await?,
+            protocol => run(&mut *stream, protocol, &check.path, &host).await?,
         }
     }
     Ok(stream)
@@ -164,56 +164,85 @@ async fn get(stream: &mut dyn ServerStream, path: &str, host: &str) -> Result<()
 }
 
 /// Asks an application to run a path, as PHP-FPM has one for its own answer (`ping.path`), and is content with the same status.
-async fn run(stream: &mut dyn ServerStream, path: &str, host: &str) -> Result<(), Failure> {
-    let (name, query) = path.split_once('?').unwrap_or((path, ""));
-    let mut params = Vec::new();
-    for (param, value) in [
-        ("GATEWAY_INTERFACE", "CGI/1.1"),
-        ("REQUEST_METHOD", "GET"),
-        ("REQUEST_URI", path),
-        ("QUERY_STRING", query),
-        ("SCRIPT_NAME", name),
-        ("SCRIPT_FILENAME", name),
-        ("SERVER_PROTOCOL", "HTTP/1.1"),
-        ("CONTENT_LENGTH", ""),
-        ("HTTP_HOST", host),
-        ("HTTP_USER_AGENT", "kettle"),
-    ] {
-        if !fcgi::pair(&mut params, param.as_bytes(), value.as_bytes()) {
-            return Err(bad_answer("its path is too long for a program"));
-        }
-    }
-    let mut request = Vec::new();
-    fcgi::begin(&mut request, false);
-    fcgi::parameters(&mut request, &params);
-    fcgi::end_input(&mut request);
+async fn run(
+    stream: &mut dyn ServerStream,
+    protocol: BackendProtocol,
+    path: &str,
+    host: &str,
+) -> Result<(), Failure> {
+    let request = program_request(protocol, path, host);
+    let request = request.ok_or_else(|| bad_answer("its path is too long for a program"))?;
     stream.write_all(&request).await?;
     stream.flush().await?;
     let (mut records, mut output) = (fcgi::RecordDecoder::default(), Vec::new());
     let mut answer = stream.take(ANSWER_BYTES_MAX);
     let mut room = vec![0; 4 * 1_024];
+    let is_plain = protocol != BackendProtocol::FastCgi;
     loop {
         let bytes = answer.read(&mut room).await?;
         if bytes == 0 {
             return Err(unanswered(io::ErrorKind::UnexpectedEof.into()));
         }
         let mut input = room.get(..bytes).unwrap_or_default();
+        if is_plain {
+            output.extend_from_slice(input);
+            input = &[];
+        }
+        let mut is_over = false;
         while let Some(piece) = records.next(&mut input).map_err(|it| bad_answer(it.to_string()))? {
             match piece {
                 fcgi::RecordPiece::Output(data) => output.extend_from_slice(data),
                 fcgi::RecordPiece::Errors(_) => {}
-                fcgi::RecordPiece::End(_) => return Err(bad_answer("it ended without a status")),
-            }
-            let head = cgi::parse_head(&output).map_err(|error| bad_answer(error.to_string()))?;
-            match head.map(|head| head.head.status()) {
-                None => {}
-                Some(200..=399) => return Ok(()),
-                Some(status) => {
-                    return Err(bad_answer(format!("it answered with status {status}")));
-                }
+                fcgi::RecordPiece::End(_) => is_over = true,
             }
         }
+        let head = cgi::parse_head(&output, is_plain);
+        match head.map_err(|error| bad_answer(error.to_string()))?.map(|it| it.head.status()) {
+            Some(200..=399) => return Ok(()),
+            Some(status) => return Err(bad_answer(format!("it answered with status {status}"))),
+            None if is_over => return Err(bad_answer("it ended without a status")),
+            None => {}
+        }
     }
+}
+
+/// The request for a program; `None` if the path is longer than it could be told.
+fn program_request(protocol: BackendProtocol, path: &str, host: &str) -> Option<Vec<u8>> {
+    let (name, query) = path.split_once('?').unwrap_or((path, ""));
+    let (script, rest) = match protocol {
+        BackendProtocol::Uwsgi | BackendProtocol::Scgi => ("", name),
+        _ => (name, ""),
+    };
+    let pair = match protocol {
+        BackendProtocol::Uwsgi => uwsgi::pair,
+        BackendProtocol::Scgi => uwsgi::scgi_pair,
+        BackendProtocol::FastCgi | BackendProtocol::Http1 => fcgi::pair,
+    };
+    let mut params = Vec::new();
+    for (param, value) in [
+        // SCGI begins so.
+        ("CONTENT_LENGTH", "0"),
+        ("SCGI", "1"),
+        ("GATEWAY_INTERFACE", "CGI/1.1"),
+        ("REQUEST_METHOD", "GET"),
+        ("REQUEST_URI", path),
+        ("QUERY_STRING", query),
+        ("SCRIPT_NAME", script),
+        ("SCRIPT_FILENAME", script),
+        ("PATH_INFO", rest),
+        ("SERVER_PROTOCOL", "HTTP/1.1"),
+        ("HTTP_HOST", host),
+        ("HTTP_USER_AGENT", "kettle"),
+    ] {
+        if !pair(&mut params, param.as_bytes(), value.as_bytes()) {
+            return None;
+        }
+    }
+    Some(match protocol {
+        BackendProtocol::Uwsgi => uwsgi::block(&params),
+        BackendProtocol::Scgi => uwsgi::scgi_block(&params),
+        BackendProtocol::FastCgi | BackendProtocol::Http1 => fcgi::request(&params),
+    })
 }
 
 /// Reads to the end of a head whose status has been read.

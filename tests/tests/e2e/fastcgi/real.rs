@@ -35,7 +35,7 @@ echo json_encode(['script' => $_SERVER['SCRIPT_NAME'], 'file' => basename(__FILE
 "#;
 
 /// The first program whose name begins so.
-fn program(name: &str) -> Option<PathBuf> {
+pub(super) fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
     let entries = folders.filter_map(|folder| fs::read_dir(folder).ok()).flatten();
@@ -81,7 +81,13 @@ fn with_programs(setup: Setup) -> Setup {
         .file("www/b.css", "css")
 }
 
-fn asked(kettle: SocketAddr, method: &str, target: &str, headers: &str, body: &[u8]) -> Response {
+pub(super) fn asked(
+    kettle: SocketAddr,
+    method: &str,
+    target: &str,
+    headers: &str,
+    body: &[u8],
+) -> Response {
     let mut client = Dialer::default().connect(kettle);
     client.send(&[&request(method, target, headers), body].concat()).unwrap();
     match method {
@@ -91,7 +97,7 @@ fn asked(kettle: SocketAddr, method: &str, target: &str, headers: &str, body: &[
 }
 
 #[track_caller]
-fn assert_says(response: &Response, parts: &[&str]) {
+pub(super) fn assert_says(response: &Response, parts: &[&str]) {
     let body = String::from_utf8_lossy(&response.body).replace("\\/", "/");
     assert_eq!(response.status, 200, "{body}");
     for part in parts {

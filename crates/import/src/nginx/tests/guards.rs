@@ -56,7 +56,7 @@ fn nothing_becomes_looser() {
         ("location = /open { deny all; }", "/open/* =/open:403 /"),
         ("location = /there/ { deny all; }", "/open/* =/there/:403 /"),
         ("location = /other { return 404; }", "/open/* =/other:404 /"),
-        ("location ~ \\.php$ { scgi_pass a; }", "/open/* ~\\.php$! /"),
+        ("location ~ \\.php$ { memcached_pass a; }", "/open/* ~\\.php$! /"),
         ("location ~ ^/x { auth_basic x; }", "/open/* ~^/x! /"),
         ("location ~ \\.x$ { deny 1.2.3.4; }", "/open/* ~\\.x$? /"),
         ("location ~ \\.x$ { auth_basic x; auth_basic_user_file users; }", "/open/* ~\\.x$? /"),
@@ -162,12 +162,12 @@ fn no_neighbour_becomes_looser() {
             "/open/* /there/*{3}:403 /there/*{1}> /there/* /",
         ),
         (
-            "location /there/ { try_files $uri @a; } location @a { scgi_pass a; }",
+            "location /there/ { try_files $uri @a; } location @a { memcached_pass a; }",
             "/open/* /there/* / @=/.named/a!",
         ),
         ("location /there/ { try_files $uri /x.php?a=$uri; }", "/open/* /there/*{1}-> /there/* /"),
         (
-            "location /there/ { try_files $uri /x.php?$args; } location ~ \\.php$ { scgi_pass a; }",
+            "location /there/ { try_files $uri /x.php?$args; } location ~ \\.php$ { memcached_pass a; }",
             "/open/* /there/* ~\\.php$! /",
         ),
         ("location /there/ { alias /a; try_files $uri /x?a=$uri; }", "/open/* /there/*! /"),
@@ -183,7 +183,7 @@ fn no_neighbour_becomes_looser() {
             "location /there/ { error_page 404 @a; } location @a { proxy_pass http://a; }",
             "/open/* /there/*! /",
         ),
-        ("error_page 404 = @a; location @a { scgi_pass a; }", "/open/*! /!"),
+        ("error_page 404 = @a; location @a { memcached_pass a; }", "/open/*! /!"),
         // Names with a dot are not all that is meant.
         ("location ~ /\\.git|/there/ { deny all; }", "/open/* ~/\\.git|/there/:403 /"),
         ("location ~ (/\\.|\\.bak$) { deny all; }", "/open/* ~(/\\.|\\.bak$):403 /"),

@@ -94,7 +94,7 @@ fn a_mistake_in_a_field_stands_where_it_is_written() {
 /// What `--summary` says: each remark once, in two parts, and the sum.
 #[test]
 fn a_summary_says_the_same_once_and_the_sum_at_its_end() {
-    let closed = "location /a/ { scgi_pass 10.0.0.1:9000; }";
+    let closed = "location /a/ { memcached_pass 10.0.0.1:9000; }";
     let trifles = "location /b/ { msie_padding on; } location /c/ { msie_padding on; }";
     for (words, sum) in [
         (format!("{closed} {trifles}"), "3 of 4 places carried over, 1 answers 403."),

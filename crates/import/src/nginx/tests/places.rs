@@ -39,7 +39,7 @@ fn a_location_for_one_path_is_for_nothing_else() {
         ),
         ("return 418;", "respond = { status = 418, body = \"\" }\n"),
         ("access_log off; stub_status;", closed),
-        ("access_log off; scgi_pass e;", closed),
+        ("access_log off; memcached_pass e;", closed),
     ] {
         let made = imported(&server(&format!("root /srv; location = /a/b {{ {words} }}")));
         let routes = made.toml.split("[[site.route]]\n");

@@ -182,3 +182,64 @@ fn a_map_chooses_who_runs_programs() {
     let names = [chosen, all].map(|it| it.backend.as_ref().unwrap().value.clone());
     assert_eq!(names, ["unix:-run-next.sock-fastcgi", "127.0.0.1:9000-fastcgi"]);
 }
+
+/// As nginx's own files have them.
+const UWSGI_PARAMS: &str = "uwsgi_param QUERY_STRING $query_string; uwsgi_param REQUEST_METHOD $request_method; uwsgi_param CONTENT_TYPE $content_type; \
+    uwsgi_param CONTENT_LENGTH $content_length; uwsgi_param REQUEST_URI $request_uri; uwsgi_param PATH_INFO $document_uri; \
+    uwsgi_param DOCUMENT_ROOT $document_root; uwsgi_param SERVER_PROTOCOL $server_protocol; uwsgi_param REQUEST_SCHEME $scheme; \
+    uwsgi_param HTTPS $https if_not_empty; uwsgi_param REMOTE_ADDR $remote_addr; uwsgi_param REMOTE_PORT $remote_port; \
+    uwsgi_param SERVER_PORT $server_port; uwsgi_param SERVER_NAME $server_name;";
+
+#[test]
+fn applications_behind_uwsgi_and_scgi_are_told_what_nginx_tells_them() {
+    let own = "client_max_body_size 75M; location / { P uwsgi_read_timeout 9s; uwsgi_param A $host; uwsgi_pass django; }";
+    let own = own.replace('P', UWSGI_PARAMS);
+    let file = server(&format!("root /srv/www; {own}"))
+        .replace("http {", "http { upstream django { server unix:///run/site.sock; }");
+    let made = config(&file);
+    let (backend, route) = (&made.backends[0], &made.sites[0].routes[0]);
+    assert_eq!(backend.protocol, BackendProtocol::Uwsgi);
+    assert_eq!(backend.servers[0].address.value.to_string(), "unix:///run/site.sock");
+    assert_eq!((route.timeout.as_secs(), route.request_body), (9, 75 << 20));
+    let told = |route: &Route| {
+        let params = &route.fastcgi.as_ref().unwrap().params;
+        params.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(told(route), "DOCUMENT_ROOT A");
+    for (words, params) in [
+        ("uwsgi_pass 10.0.0.1:3031;", Some("PATH_INFO")),
+        (
+            "uwsgi_param SCRIPT_NAME /a; uwsgi_param PATH_INFO $uri; uwsgi_pass uwsgi://a:1;",
+            Some("SCRIPT_NAME"),
+        ),
+        (
+            "scgi_param SCGI 1; scgi_param PATH_INFO $fastcgi_path_info; scgi_pass a:1;",
+            Some("PATH_INFO"),
+        ),
+        (
+            "scgi_param SCRIPT_NAME $fastcgi_script_name; scgi_param PATH_INFO $uri; scgi_pass a:1;",
+            None,
+        ),
+        ("uwsgi_param PATH_INFO $uri; uwsgi_modifier1 0; fastcgi_param B c; uwsgi_pass a:1;", None),
+    ] {
+        let made = config(&server(&format!("location /a/ {{ {words} }}")));
+        let route = &made.sites[0].routes[0];
+        assert!(route.deny.is_empty() && route.backend.is_some(), "{words}");
+        assert_eq!(route.fastcgi.is_some().then(|| told(route)).as_deref(), params, "{words}");
+    }
+    for words in ["uwsgi_modifier1 5; uwsgi_pass a:1;", "uwsgi_pass suwsgi://a:1;", "scgi_pass $a;"]
+    {
+        let made = config(&server(&format!("location /a/ {{ {words} }}")));
+        assert!(!made.sites[0].routes[0].deny.is_empty(), "{words}");
+    }
+}
+
+#[test]
+fn what_is_no_file_goes_to_an_application_by_uwsgi() {
+    let made = config(&server(&format!(
+        "root /srv/www; location / {{ try_files $uri @app; }} location @app {{ {UWSGI_PARAMS} uwsgi_pass a:1; }}"
+    )));
+    let routes = &made.sites[0].routes;
+    assert!(routes.iter().any(|it| it.backend.is_some() && it.deny.is_empty()), "{routes:?}");
+    assert!(routes.iter().any(|it| it.root.is_some() && it.backend.is_none()), "{routes:?}");
+}

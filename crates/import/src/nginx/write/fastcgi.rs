@@ -1,9 +1,9 @@
-//! `fastcgi_pass` of a location as a route that runs programs: which file runs, what it is told, and what answers for one that is not
-//! there.
+//! `fastcgi_pass`, `uwsgi_pass` and `scgi_pass` of a location as a route that runs programs: which file runs, what it is told, and what
+//! answers for one that is not there.
 
 use std::path::PathBuf;
 
-use kettle_config::{Origin, quoted};
+use kettle_config::{BackendProtocol, Origin, quoted};
 
 use super::Writer;
 use super::condition;
@@ -21,6 +21,17 @@ use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, field, parts, with_said};
 use crate::offer::{list, table, values};
 
+/// True if a directive passes requests to programs.
+pub(super) fn is_pass(directive: &Directive) -> bool {
+    protocol_of(directive).is_some()
+}
+
+/// The protocol of such a directive, and what the names of all begin with that are about it.
+fn protocol_of(pass: &Directive) -> Option<BackendProtocol> {
+    let protocol: BackendProtocol = pass.name.strip_suffix("_pass")?.parse().ok()?;
+    Some(protocol).filter(|it| it.runs_programs())
+}
+
 /// Which file runs.
 enum Script<'t> {
     /// The one that is asked for, below this root; names end so.
@@ -32,7 +43,7 @@ enum Script<'t> {
 }
 
 impl Writer<'_> {
-    /// Gives a route programs, to which a `fastcgi_pass` leads. If it `is_led`, what is not there has routes of its own.
+    /// Gives a route programs, to which this directive leads. If it `is_led`, what is not there has routes of its own.
     pub(super) fn fastcgi<'t>(
         &mut self,
         scope: &Scope<'t>,
@@ -41,13 +52,12 @@ impl Writer<'_> {
         (spot, is_led): (&Spot<'t>, bool),
     ) -> Result<Route, Shut<'t>> {
         let origin = &directive.origin;
-        let to = with_said(directive.word(0), &self.said);
-        let to = to.filter(|it| !it.is_empty() && !it.contains(['$', '{']));
-        let to = to.ok_or(Shut { directive, why: VARIABLES })?;
+        let (to, protocol) = self.application(scope, directive)?;
+        let to = to.as_str();
         if let Some(shut) = ignored(scope) {
             return Err(shut);
         }
-        let params = scope.all("fastcgi_param");
+        let params = scope.all(&format!("{protocol}_param"));
         let root = root_of(spot, scope)?;
         let document_root = root.as_ref().filter(|it| it.path.is_none());
         let document_root =
@@ -90,7 +100,7 @@ impl Writer<'_> {
         if let (Script::Fixed(_), Some(root)) = (&script, root) {
             own.push(("root", quoted(root)));
         }
-        let mut told = self.params(&params, root, spot, &script);
+        let mut told = self.params(&params, root, spot, (&script, protocol));
         // Where nobody says it, programs of nginx are not told what follows their names.
         if has_path_info && !params.iter().any(|it| it.word(0) == "PATH_INFO") {
             told.push(("PATH_INFO".to_owned(), "[]".to_owned()));
@@ -101,7 +111,7 @@ impl Writer<'_> {
                 table(told.iter().map(|(name, value)| (name.as_str(), value.clone()))),
             ));
         }
-        let name = self.backend_of(scope, &to, Kind::FastCgi, origin);
+        let name = self.backend_of(scope, to, Kind::Programs(protocol), origin);
         route.answer = Answer::Programs(folder, name);
         route.origin = origin.clone();
         if !own.is_empty() {
@@ -109,9 +119,30 @@ impl Writer<'_> {
             let own = own.collect::<Vec<_>>().join(", ");
             settings.push(("fastcgi", format!("{{ {own} }}"), origin.clone()));
         }
-        settings.extend(self.about_requests(scope, &params, &to, origin));
+        settings.extend(self.about_requests(scope, &params, (to, protocol), origin));
         route.settings = settings;
         Ok(route)
+    }
+
+    /// Which application is asked, and how.
+    fn application<'t>(
+        &self,
+        scope: &Scope<'t>,
+        directive: &'t Directive,
+    ) -> Result<(String, BackendProtocol), Shut<'t>> {
+        let protocol = protocol_of(directive).unwrap_or(BackendProtocol::FastCgi);
+        let modifiers = ["uwsgi_modifier1", "uwsgi_modifier2"].map(|name| scope.find(name));
+        let is_other = |it: &&Directive| protocol == BackendProtocol::Uwsgi && it.word(0) != "0";
+        if let Some(directive) = modifiers.into_iter().flatten().find(is_other) {
+            return Err(Shut { directive, why: MODIFIERS });
+        }
+        let to = with_said(directive.word(0), &self.said);
+        let to = to.filter(|it| !it.is_empty() && !it.contains(['$', '{']));
+        let to = to.ok_or(Shut { directive, why: VARIABLES })?;
+        match to.strip_prefix("uwsgi://").unwrap_or(&to) {
+            to if to.contains("://") => Err(Shut { directive, why: OVER_TLS }),
+            to => Ok((to.to_owned(), protocol)),
+        }
     }
 
     /// What is said of requests for programs, and of their answers.
@@ -119,7 +150,7 @@ impl Writer<'_> {
         &mut self,
         scope: &Scope<'_>,
         params: &[&Directive],
-        to: &str,
+        (to, protocol): (&str, BackendProtocol),
         origin: &Origin,
     ) -> Vec<Setting> {
         let mut settings = Vec::new();
@@ -128,8 +159,8 @@ impl Writer<'_> {
             let said = "{ \"X-Forwarded-Proto\" = \"{header:x-forwarded-proto}\" }";
             settings.push(("request_headers", said.to_owned(), origin.clone()));
         }
-        settings.extend(limits(scope, origin));
-        settings.extend(self.retry_on(scope, "fastcgi_next_upstream", to, origin));
+        settings.extend(limits(scope, protocol, origin));
+        settings.extend(self.retry_on(scope, &format!("{protocol}_next_upstream"), to, origin));
         settings.extend(self.headers_of_backend(scope, origin));
         settings.extend(self.route_log(scope));
         settings
@@ -169,8 +200,10 @@ impl Writer<'_> {
         params: &[&Directive],
         root: Option<&str>,
         spot: &Spot<'_>,
-        script: &Script<'_>,
+        (script, protocol): (&Script<'_>, BackendProtocol),
     ) -> Vec<(String, String)> {
+        let is_told_whole =
+            protocol != BackendProtocol::FastCgi && matches!(script, Script::Application);
         let mut outer = spot.scope.settings().flatten();
         let own_name = outer.find(|it| it.name == "server_name").map(|it| it.word(0));
         let mut told: Vec<(String, String)> = Vec::new();
@@ -182,7 +215,14 @@ impl Writer<'_> {
             };
             let is_own_name = name == "SERVER_NAME" && Some(value) == own_name;
             let is_usual = is_own_name
-                || USUAL.iter().any(|(usual, values)| *usual == name && values.contains(&value));
+                || is_told_whole
+                    && name == "PATH_INFO"
+                    && ["$document_uri", "$uri"].contains(&value)
+                || protocol == BackendProtocol::Scgi && name == "SCGI"
+                || !(is_told_whole && name == "SCRIPT_NAME")
+                    && USUAL
+                        .iter()
+                        .any(|(usual, values)| *usual == name && values.contains(&value));
             let is_of_path = ["SCRIPT_FILENAME", "PATH_TRANSLATED"].contains(&name)
                 || name == "PATH_INFO"
                     && is_path_info(value)
@@ -211,16 +251,17 @@ impl Writer<'_> {
                     let message = format!("`{}` is not carried over", spoken(param));
                     let help = "no word of kettle says it; `params` of the route's programs has texts and words";
                     self.output.lose(&param.origin, message, help);
-                    // No client says it in nginx's place.
-                    if name.starts_with("HTTP_") {
+                    // Neither a client nor kettle says it in nginx's place.
+                    if name.starts_with("HTTP_") || is_told_whole && name == "PATH_INFO" {
                         told.push((name.to_owned(), "[]".to_owned()));
                     }
                 }
             }
         }
-        // Programs make addresses of it.
-        if !params.iter().any(|it| it.word(0) == "SCRIPT_NAME") {
-            told.push(("SCRIPT_NAME".to_owned(), "[]".to_owned()));
+        // Programs make addresses of it; those that are told of no file find it empty, and their path in the other.
+        let name = if is_told_whole { "PATH_INFO" } else { "SCRIPT_NAME" };
+        if !params.iter().any(|it| it.word(0) == name) {
+            told.push((name.to_owned(), "[]".to_owned()));
         }
         told
     }
@@ -351,8 +392,9 @@ fn script_tried(scope: &Scope<'_>) -> Option<String> {
 }
 
 /// How long a program has, and how long a body may be.
-fn limits(scope: &Scope<'_>, origin: &Origin) -> Vec<Setting> {
-    let seconds = scope.find("fastcgi_read_timeout");
+fn limits(scope: &Scope<'_>, protocol: BackendProtocol, origin: &Origin) -> Vec<Setting> {
+    let of = |end: &str| format!("{protocol}_{end}");
+    let seconds = scope.find(&of("read_timeout"));
     let seconds = seconds.map_or(Some(60), |it| measure::seconds(it.word(0)));
     let seconds = seconds.unwrap_or(60).clamp(1, 24 * 3600);
     let size = scope.find("client_max_body_size");
@@ -366,14 +408,14 @@ fn limits(scope: &Scope<'_>, origin: &Origin) -> Vec<Setting> {
         ("request_body", bytes.to_string(), origin.clone()),
     ];
     for (name, setting, value) in [
-        ("fastcgi_request_buffering", "request_buffering", quoted("off")),
-        ("fastcgi_buffering", "response_buffering", "false".to_owned()),
+        ("request_buffering", "request_buffering", quoted("off")),
+        ("buffering", "response_buffering", "false".to_owned()),
     ] {
-        if let Some(off) = scope.find(name).filter(|it| it.word(0) == "off") {
+        if let Some(off) = scope.find(&of(name)).filter(|it| it.word(0) == "off") {
             settings.push((setting, value, off.origin.clone()));
         }
     }
-    if scope.is_on("fastcgi_intercept_errors") {
+    if scope.is_on(&of("intercept_errors")) {
         settings.push(("intercept_errors", "true".to_owned(), origin.clone()));
     }
     settings
@@ -426,6 +468,8 @@ const OWN: [&str; 3] = ["CONTENT_LENGTH", "CONTENT_TYPE", "REQUEST_METHOD"];
 const ROOTS: [&str; 2] = ["$document_root", "$realpath_root"];
 /// How expressions for programs end.
 const ENDS: [&str; 8] = ["(/|$)", "($|/)", "(?:/|$)", "(?:$|/)", "(/.*)?$", "(.*)$", "(/.+)$", "$"];
+const OVER_TLS: &str = "applications are spoken to in plain text";
+const MODIFIERS: &str = "requests go with both modifiers 0, as applications in Python take them";
 const BODY_BYTES_MAX: u64 = 1024 * 1024 * 1024 * 1024;
 const VARIABLES: &str = "a variable says which application is asked";
 const OTHER_SCRIPT: &str = "the file that runs is the one that was found below `root`, or `script`";

@@ -241,7 +241,7 @@ impl Writer<'_> {
         if let Some(directive) = own.clone().find(|it| it.name == "proxy_pass") {
             return Ok(vec![self.pass(scope, directive, route, spot)?]);
         }
-        if let Some(directive) = own.clone().find(|it| it.name == "fastcgi_pass") {
+        if let Some(directive) = own.clone().find(|it| fastcgi::is_pass(it)) {
             let mut routes = self.missing_programs(scope, &route, (spots, spot))?;
             let is_led = !routes.is_empty();
             let mut programs = self.fastcgi(scope, directive, route.clone(), (spot, is_led))?;

@@ -1,4 +1,4 @@
-//! `proxy_next_upstream` and `fastcgi_next_upstream` as the `retry_on` of a route.
+//! `proxy_next_upstream` and its twins as the `retry_on` of a route.
 
 use kettle_config::{Origin, quoted};
 

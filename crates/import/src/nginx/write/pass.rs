@@ -378,7 +378,8 @@ pub(super) fn ignored<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
         block.iter().any(|it| it.name == "internal" || has_internal(it.inner()))
     }
 
-    let ignored = [scope.find("proxy_ignore_headers"), scope.find("fastcgi_ignore_headers")];
+    let ignored = ["proxy", "fastcgi", "uwsgi", "scgi"];
+    let ignored = ignored.map(|it| scope.find(&format!("{it}_ignore_headers")));
     let is_named =
         |it: &&Directive| it.words.iter().any(|word| word.eq_ignore_ascii_case("x-accel-redirect"));
     let directive = ignored.into_iter().flatten().find(is_named)?;

@@ -186,7 +186,7 @@ impl Writer<'_> {
         spot: &Spot<'t>,
     ) -> Result<Vec<(Option<String>, Said)>, Shut<'t>> {
         let mut own = way.scope.own().iter().chain(spot.scope.own());
-        let pass = own.find(|it| ["proxy_pass", "fastcgi_pass"].contains(&it.name.as_str()));
+        let pass = own.find(|it| it.name == "proxy_pass" || fastcgi::is_pass(it));
         let map = |it: &Directive| {
             let target = with_said(it.word(0), &way.said)?;
             let all = parts(&target).into_iter().find_map(|part| match part {

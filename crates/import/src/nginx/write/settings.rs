@@ -117,8 +117,8 @@ impl Writer<'_> {
         origin: &Origin,
     ) -> Vec<Setting> {
         let mut headers = self.headers(scope);
-        let hidden = ["proxy_hide_header", "fastcgi_hide_header"];
-        let hidden: Vec<_> = hidden.into_iter().flat_map(|name| scope.all(name)).collect();
+        let hidden = ["proxy", "fastcgi", "uwsgi", "scgi"].map(|it| format!("{it}_hide_header"));
+        let hidden: Vec<_> = hidden.iter().flat_map(|name| scope.all(name)).collect();
         // nginx adds a line to what the server sends.
         let is_beside = |added: &&Added| {
             let is_hidden = hidden.iter().any(|it| it.word(0).eq_ignore_ascii_case(&added.name));

@@ -257,8 +257,8 @@ impl Writer<'_> {
         let place = target.upstream.map_or(origin, |upstream| &upstream.origin);
         self.output.text.table("[[backend]]", Some(place));
         self.output.text.set("name", quoted(&target.name), Some(place));
-        if target.is_fastcgi {
-            self.output.text.set("protocol", quoted("fastcgi"), Some(place));
+        if let Some(protocol) = target.protocol {
+            self.output.text.set("protocol", quoted(protocol.as_str()), Some(place));
         }
         let upstream = target.upstream.map(Directive::inner).unwrap_or_default();
         let balance = self.balance(upstream);

@@ -1,5 +1,7 @@
 //! Where connections and requests go: an `upstream` or an address, and the name of the backend for one way to get there.
 
+use kettle_config::BackendProtocol;
+
 use super::Writer;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -11,7 +13,8 @@ pub(super) struct Target<'t> {
     /// An address, where there is no such `upstream`.
     pub(super) address: String,
     pub(super) is_tls: bool,
-    pub(super) is_fastcgi: bool,
+    /// What programs are told by.
+    pub(super) protocol: Option<BackendProtocol>,
     /// Whether its `upstream` is another backend's, too.
     pub(super) is_shared: bool,
 }
@@ -31,10 +34,12 @@ impl Writer<'_> {
         let is_tls = kind == Kind::Https || kind == Kind::Stream && scope.is_on("proxy_ssl");
         let address = with_port(to, if kind == Kind::Https { 443 } else { 80 });
         let is_announced = kind == Kind::Stream && scope.is_on("proxy_protocol");
-        let is_fastcgi = kind == Kind::FastCgi;
+        let protocol = match kind {
+            Kind::Programs(protocol) => Some(protocol),
+            _ => None,
+        };
         let end = match (is_tls, is_announced) {
-            _ if is_fastcgi => "-fastcgi",
-            (false, false) => "",
+            (false, false) => &protocol.map_or_else(String::new, |it| format!("-{it}")),
             (true, false) => "-tls",
             (false, true) => "-proxy",
             (true, true) => "-tls-proxy",
@@ -52,7 +57,7 @@ impl Writer<'_> {
         let is_other = |it: &String| *it != identity && it.contains(&place);
         let is_shared = upstream.is_some() && self.output.backend_names.values().any(is_other);
         let name = self.output.backend_name(to, end, &identity);
-        Target { name, upstream, address, is_tls, is_fastcgi, is_shared }
+        Target { name, upstream, address, is_tls, protocol, is_shared }
     }
 }
 
@@ -61,7 +66,7 @@ impl Writer<'_> {
 pub(super) enum Kind {
     Http,
     Https,
-    FastCgi,
+    Programs(BackendProtocol),
     Stream,
 }
 

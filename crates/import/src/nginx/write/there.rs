@@ -78,7 +78,8 @@ pub(super) fn say_alike(files: &Scope<'_>, backend: &Scope<'_>) -> bool {
         one.len() == other.len()
             && one.iter().zip(&other).all(|(one, other)| std::ptr::eq(*one, *other))
     };
-    let hides = backend.find("proxy_hide_header").or(backend.find("fastcgi_hide_header"));
+    let hides = ["proxy", "fastcgi", "uwsgi", "scgi"];
+    let hides = hides.iter().find_map(|it| backend.find(&format!("{it}_hide_header")));
     ANSWERS.iter().all(is_same) && (hides.is_none() || files.all("add_header").is_empty())
 }
 
