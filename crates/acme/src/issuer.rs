@@ -47,10 +47,16 @@ pub enum Ended {
 pub fn run(
     socket: OwnedFd,
     warden: OwnedFd,
-    wishes: Wishes,
+    mut wishes: Wishes,
     confine: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<Ended> {
-    let state = StateFolder::open(&wishes.state_directory)?;
+    let mut state = StateFolder::open(&wishes.state_directory)?;
+    if let Err(error) = state.share(wishes.certificates_group) {
+        let whose = "their folders cannot be given to it";
+        wishes.problems.push(format!(
+            "no group reads the certificates: {whose}: {error}; start kettle as root, or as a user who is in the group"
+        ));
+    }
     confine()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ended = LocalSet::new().block_on(&runtime, async {

@@ -9,6 +9,7 @@
 //! Whatever is written is on the disk before the next step, and takes its place by a rename: who is killed leaves the old state
 //! or the new one.
 
+mod shared;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +32,8 @@ pub struct StateFolder {
     root: PathBuf,
     accounts: PathBuf,
     lock: RefCell<Option<File>>,
+    /// True if a group may read the certificates.
+    is_shared: bool,
 }
 
 /// What is kept beside a certificate.
@@ -61,7 +64,16 @@ impl StateFolder {
         for folder in [&root.join(CERTIFICATES), &root.join(ORDERS), &accounts] {
             make_folder(folder)?;
         }
-        Ok(Self { root, accounts, lock: RefCell::default() })
+        Ok(Self { root, accounts, lock: RefCell::default(), is_shared: false })
+    }
+
+    /// Lets this group read the certificates, those that come as well; nobody else does.
+    ///
+    /// # Errors
+    /// If the folders cannot be given to it: this user is not in it.
+    pub fn share(&mut self, group: Option<u32>) -> io::Result<()> {
+        self.is_shared = shared::with(&self.root, group)?;
+        Ok(())
     }
 
     /// Takes the lock, or says that another has it. The kernel drops it with this process.
@@ -170,10 +182,11 @@ impl StateFolder {
         check: impl FnOnce(&Path, &Path) -> Result<(), E>,
     ) -> Result<(), E> {
         let folder = self.of_certificates(site);
-        make_folder(&folder)?;
-        let name = free_name(&folder, now)?;
+        let (of_folder, of_file) = if self.is_shared { (0o750, 0o640) } else { (0o700, 0o600) };
+        make_folder_for(&folder, of_folder)?;
+        let name = free_name(&folder, of_folder, now)?;
         let new = folder.join(&name);
-        let done = fill(&new, issued).map_err(E::from);
+        let done = fill(&new, issued, of_file).map_err(E::from);
         let done = done.and_then(|()| check(&new.join(CHAIN), &new.join(KEY)));
         let done = done.and_then(|()| Ok(exchange(&folder, &name)?));
         if done.is_err() {
@@ -236,15 +249,19 @@ pub fn secret_folders(state_directory: &Path) -> [PathBuf; 2] {
 /// # Errors
 /// If it cannot be made.
 pub fn make_folder(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
+    make_folder_for(path, 0o700)
+}
+
+fn make_folder_for(path: &Path, mode: u32) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(mode).create(path)
 }
 
 /// A name that is the moment, so that they sort by age.
-fn free_name(folder: &Path, now: SystemTime) -> io::Result<String> {
+fn free_name(folder: &Path, mode: u32, now: SystemTime) -> io::Result<String> {
     let seconds = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     for number in 0..NAMES_TRIED_MAX {
         let name = format!("{seconds:012}-{number:02}");
-        match DirBuilder::new().mode(0o700).create(folder.join(&name)) {
+        match DirBuilder::new().mode(mode).create(folder.join(&name)) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             made => return made.map(|()| name),
         }
@@ -252,10 +269,10 @@ fn free_name(folder: &Path, now: SystemTime) -> io::Result<String> {
     Err(ErrorKind::AlreadyExists.into())
 }
 
-fn fill(new: &Path, issued: &Issued<'_>) -> io::Result<()> {
-    write(new, KEY, issued.key.as_bytes())?;
-    write(new, CHAIN, issued.chain.as_bytes())?;
-    write(new, ORIGIN, &serde_json::to_vec(issued.origin)?)
+fn fill(new: &Path, issued: &Issued<'_>, mode: u32) -> io::Result<()> {
+    write_for(new, KEY, issued.key.as_bytes(), mode)?;
+    write_for(new, CHAIN, issued.chain.as_bytes(), mode)?;
+    write_for(new, ORIGIN, &serde_json::to_vec(issued.origin)?, mode)
 }
 
 /// Has `current` lead to another folder, at once.
@@ -290,9 +307,13 @@ fn remove_old(folder: &Path, current: &str, now: SystemTime) -> io::Result<()> {
 
 /// Writes a file that only its owner may read, under another name first.
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    write_for(folder, name, bytes, 0o600)
+}
+
+fn write_for(folder: &Path, name: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
     let new = folder.join(format!("{name}.new"));
     let mut options = OpenOptions::new();
-    let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(&new)?;
+    let mut file = options.create(true).truncate(true).write(true).mode(mode).open(&new)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     drop(file);

@@ -8,6 +8,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use instant_acme::CertificateIdentifier;
 use kettle_config::{Acme, ChallengeKind, Config, KeyType, WantedCertificate};
 use kettle_kernel::keeper;
+use kettle_kernel::process::group_id;
 use kettle_tls::connector::Trust;
 use kettle_tls::identity::{Identity, KeyKind};
 use kettle_tls::issue::CertificateKey;
@@ -25,6 +26,8 @@ use crate::state::StateFolder;
 #[derive(Default)]
 pub struct Wanted {
     state_directory: PathBuf,
+    /// The group that may read certificates.
+    certificates_group: Option<String>,
     authorities: Vec<Acme>,
     /// The sites in JSON. In one piece they hold no page of what is dropped beside them, as thousands of pieces would.
     sites: Vec<u8>,
@@ -34,6 +37,8 @@ pub struct Wanted {
 pub struct Wishes {
     /// Where state is kept.
     pub state_directory: PathBuf,
+    /// The number of the group that may read certificates.
+    pub certificates_group: Option<u32>,
     /// The authorities that can be asked.
     pub authorities: Vec<Authority>,
     /// The certificates.
@@ -102,6 +107,7 @@ impl Wanted {
         });
         Self {
             state_directory: config.server.state_directory.clone(),
+            certificates_group: config.certificates_group().map(|group| group.value.clone()),
             authorities: config.acme.clone(),
             sites: serde_json::to_vec(&sites.collect::<Vec<_>>()).unwrap_or_default(),
         }
@@ -110,7 +116,7 @@ impl Wanted {
     /// Reads what is named. What cannot be read is left out, and told.
     #[must_use]
     pub fn read(self) -> Wishes {
-        let Self { state_directory, authorities: named, sites } = self;
+        let Self { state_directory, certificates_group, authorities: named, sites } = self;
         let mut sites: Vec<Site> = serde_json::from_slice(&sites).unwrap_or_default();
         let (mut authorities, mut problems) = (Vec::new(), Vec::new());
         let mut system = None;
@@ -129,7 +135,14 @@ impl Wanted {
             let left = site.authorities.iter().filter_map(|number| *numbers.get(*number)?);
             site.authorities = left.collect();
         }
-        Wishes { state_directory, authorities, sites, problems }
+        let group = certificates_group.and_then(|name| match group_id(&name) {
+            Ok(group) => Some(group),
+            Err(error) => {
+                problems.push(format!("no group reads the certificates: {error}"));
+                None
+            }
+        });
+        Wishes { state_directory, certificates_group: group, authorities, sites, problems }
     }
 }
 

@@ -111,6 +111,8 @@ fn issue(
 ) -> io::Result<Ended> {
     let wishes = std::mem::take(&mut orders.wanted).read();
     if let Some(account) = account {
+        let also_in = |group| account.clone().also_in(group);
+        let account = wishes.certificates_group.map_or_else(|| account.clone(), also_in);
         account.become_for_good().map_err(io::Error::other)?;
     }
     let state = wishes.state_directory.clone();

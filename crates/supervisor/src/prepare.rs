@@ -10,6 +10,7 @@ use std::time::SystemTime;
 
 use kettle_config::{Config, Diagnostic, Located, Reach, advice, check_files};
 use kettle_kernel::file_system::Disclosure;
+use kettle_kernel::process::group_id;
 use kettle_tls::identity::{Identity, IdentityError, IdentityWarning};
 use kettle_tls::self_signed;
 use kettle_tls::tickets::{SharedResumption, TicketSecret};
@@ -372,6 +373,11 @@ impl Diagnostics {
         let unix = config.listeners.iter().filter(|listener| listener.address.unix().is_some());
         let rights = unix.filter_map(|listener| socket_rights(config, listener).err());
         diagnostics.mistakes.extend(rights.flatten());
+        if let Some(group) = config.certificates_group()
+            && let Err(error) = group_id(group)
+        {
+            diagnostics.mistake(config, group.at, group, error.to_string());
+        }
         if let Some(path) = &config.admin.socket
             && let Err(error) = admin::refuse_long(path)
         {

@@ -199,8 +199,9 @@ fn files_of(config: &Config, needs: &[Need<'_>], paths: &mut RealPaths) -> Files
         files.read.push(PathBuf::from("/etc"));
         files.read.extend(paths.around(Path::new("/etc/resolv.conf"), true));
     }
-    if config.listeners.iter().any(|listener| listener.address.unix().is_some()) {
-        // Whose their files are is said by names.
+    let has_sockets = config.listeners.iter().any(|listener| listener.address.unix().is_some());
+    if has_sockets || !config.acme.is_empty() {
+        // Whose files are is said by names.
         files.read.extend(["/etc/passwd", "/etc/group"].map(PathBuf::from));
     }
     // Where the system's authorities are, if the environment says so (openssl-env(7)).

@@ -18,6 +18,7 @@ fn with_issuer<F: Future<Output = ()>>(work: impl FnOnce(End) -> F) {
     let folder = tempfile::tempdir().unwrap();
     let ((ours, its), (_warden, programs)) = (pair(), pair());
     let wishes = Wishes {
+        certificates_group: None,
         state_directory: folder.path().to_owned(),
         authorities: Vec::new(),
         sites: Vec::new(),

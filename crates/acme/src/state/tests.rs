@@ -111,3 +111,45 @@ fn accounts_are_kept_by_directory_and_never_outside_their_folder() {
     }
     assert_eq!(state.account::<String>("https://ca.example/other"), None);
 }
+
+#[test]
+fn a_group_reads_the_certificates_and_nothing_else_until_it_does_not() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
+    let (folder, mut state) = state();
+    let own = fs::metadata(folder.path()).unwrap().gid();
+    // Only root gives files to a group that it is not in.
+    let group = if lchown(folder.path(), None, Some(1)).is_ok() { 1 } else { own };
+    lchown(folder.path(), None, Some(own)).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    issue(&state, "one", days(1)).unwrap();
+    let rights = |path: &Path| {
+        let found = fs::metadata(path).unwrap();
+        (found.gid(), found.mode() & 0o7777)
+    };
+    let current = || {
+        let (chain, key) = state_files(folder.path());
+        [rights(chain.parent().unwrap()), rights(&chain), rights(&key)]
+    };
+    assert_eq!(current(), [(own, 0o700), (own, 0o600), (own, 0o600)]);
+    let shared = [(group, 0o2750), (group, 0o640), (group, 0o640)];
+    state.share(Some(group)).unwrap();
+    assert_eq!(current(), shared);
+    issue(&state, "two", days(2)).unwrap();
+    assert_eq!(current(), shared);
+    state.keep_order_key("a.example", "key").unwrap();
+    let order = state.of_order("a.example");
+    assert_eq!([rights(&order).1, rights(&order.join(KEY)).1], [0o700, 0o600]);
+    assert_eq!(rights(folder.path()), (group, 0o710));
+    assert_eq!(rights(&folder.path().join("acme-accounts")).1, 0o700);
+    // It is taken back, and given again with what came meanwhile.
+    state.share(None).unwrap();
+    assert_eq!(rights(&state.root.join(CERTIFICATES)).1, 0o700);
+    issue(&state, "three", days(3)).unwrap();
+    assert_eq!(current()[2].1, 0o600);
+    state.share(Some(group)).unwrap();
+    assert_eq!(current(), shared);
+}
+
+fn state_files(root: &Path) -> (PathBuf, PathBuf) {
+    StateFolder::open(root).unwrap().certificate("a.example")
+}

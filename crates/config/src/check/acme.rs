@@ -25,6 +25,14 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     for (index, acme) in config.acme.iter().enumerate() {
         check_authority(index, acme, reader);
     }
+    let groups = || config.acme.iter().filter_map(|it| it.certificates_group.as_ref());
+    let first = config.certificates_group();
+    for other in groups().filter(|group| first.is_some_and(|first| first != *group)) {
+        let message =
+            "all certificates lie in one folder, which another [[acme]] gives to another group";
+        let help = "write the same group, or remove this one";
+        reader.report_located(other, message.to_owned(), Help::act(help));
+    }
     let mut check = Check {
         config,
         authorities: Names::of("acme", config.acme.iter().map(|it| &it.name)),

@@ -74,6 +74,11 @@ settings! {
         /// How long a program of a certificate, `hook` or `after`, may run.
         pub hook_timeout: Duration = duration(
             Duration::from_mins(5), Duration::from_secs(1), Duration::from_hours(1)),
+        /// The group that may read the certificates and their keys below `acme/certificates`, such as that of a mail server that uses them, too.
+        /// All `[[acme]]` have the same folders, so one says it for all. The user that kettle runs as is in this group, or kettle is started
+        /// as root.
+        pub certificates_group: Option<Located<String>> =
+            optional(located_text(&rules::USER_NAME), "none: the user that kettle runs as reads them alone"),
     }
 }
 
@@ -146,6 +151,13 @@ impl Acme {
     /// True if browsers trust what it signs, so that it has the rules of all public authorities.
     pub fn is_public(&self) -> bool {
         self.roots == Roots::System
+    }
+}
+
+impl Config {
+    /// The group that may read certificates that are fetched.
+    pub fn certificates_group(&self) -> Option<&Located<String>> {
+        self.acme.iter().find_map(|it| it.certificates_group.as_ref())
     }
 }
 

@@ -96,6 +96,13 @@ impl Account {
         self.gid == gid || self.groups.contains(&gid)
     }
 
+    /// The same user, in this group as well.
+    #[must_use]
+    pub fn also_in(mut self, gid: u32) -> Self {
+        self.groups.push(gid);
+        self
+    }
+
     /// Makes this process, with all its threads, run as this user, and lets it never go back.
     ///
     /// # Errors

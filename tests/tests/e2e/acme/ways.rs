@@ -1,6 +1,9 @@
 //! Ways in which a certificate is asked about and shown, beside those of a site.
 
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::process::geteuid;
 
 use kettle_tests::environment::{skip, wait_until};
 use kettle_tests::kettle::{Kettle, memory_of};
@@ -8,7 +11,7 @@ use kettle_tests::pebble::PebbleSetup;
 use kettle_tests::setup::{Folder, Setup, unused_address};
 use kettle_tests::tool::{Tool, scrape};
 
-use super::{child_of, current, fetching, wait_until_served};
+use super::{child_of, current, fetching, fetching_from, wait_until_served};
 
 #[test]
 fn a_listener_without_sites_gets_one_by_a_listener_that_redirects() {
@@ -169,4 +172,38 @@ fn what_the_server_had_read_is_not_in_the_memory_of_those_that_it_begins() {
     let [server, warden, issuer] = [kettle.process(), warden, issuer].map(memory_of);
     assert!(warden * 3 < server, "{warden} of {server}");
     assert!(issuer * 2 < server, "{issuer} of {server}");
+}
+
+#[test]
+fn a_group_reads_certificates_that_others_do_not() {
+    if !geteuid().is_root() {
+        return skip("only root can give root up");
+    }
+    let setup = PebbleSetup::default();
+    let table = setup.table("pebble", "certificates_group = \"mail\"");
+    let Some(pebble) = setup.start_or_skip() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let state = folder.path().join("state");
+    let as_nobody = fetching_from(&setup, "", &table)
+        .set("server", "user = \"nobody\"")
+        .set("server", &format!("state_directory = \"{}\"", state.display()));
+    let kettle = Kettle::start(as_nobody);
+    wait_until_served(&kettle, &pebble);
+    let reads = |group: &str, file: &str| {
+        let as_another = Tool::new("setpriv").args(["--reuid", "games", "--regid", group]);
+        let cat = as_another.args(["--clear-groups", "cat"]).args([state.join(file)]);
+        cat.output().status.success()
+    };
+    let key = "acme/certificates/localhost/current/key.pem";
+    assert!(reads("mail", key) && !reads("games", key));
+    assert!(!reads("mail", "acme-accounts/lock"));
+    // Without it nobody does, after a reload.
+    kettle.folder.change_config("certificates_group = \"mail\"", "");
+    let _ = kettle.ctl(&["reload"]).succeed();
+    wait_until("it is taken back", || !reads("mail", key));
+    // A group that nobody knows is a mistake.
+    kettle.folder.change_config("roots =", "certificates_group = \"nosuch\"\nroots =");
+    let said = kettle.ctl(&["reload"]).output();
+    assert!(said.text().contains("nosuch"), "{}{}", said.text(), said.stderr);
 }
