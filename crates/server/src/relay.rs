@@ -30,7 +30,7 @@ use kettle_tls::stream::StreamError;
 use direction::{CloseKind, Direction, DirectionStage, Fault, RelayResources, SourceState};
 
 pub(crate) use end::{Party, TunnelEnd};
-pub(crate) use side::{Side, poll_end_arrived};
+pub(crate) use side::{Side, TunnelStream, poll_end_arrived};
 
 /// What the configuration says about a tunnel's bytes.
 #[derive(Clone, Copy, Debug)]

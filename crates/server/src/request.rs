@@ -12,8 +12,6 @@ use kettle_tls::stream::{Received, Stream, StreamError};
 use kettle_tls::{PeerIdentity, Session};
 use tokio::sync::Semaphore;
 
-use crate::http2::Http2Stream;
-
 mod client;
 mod concurrent_upload;
 mod connection_source;
@@ -25,6 +23,7 @@ mod program;
 mod source;
 mod stream_source;
 mod vouched;
+mod websocket;
 
 pub use client::Client;
 pub(crate) use concurrent_upload::PieceSource;
@@ -37,7 +36,9 @@ pub use parameters::as_read_otherwise;
 pub use program::Program;
 use source::Source;
 pub use stream_source::StreamSource;
+pub(crate) use stream_source::{RequestStream, StreamClosed};
 pub use vouched::{Vouched, VouchedFields};
+pub(crate) use websocket::{websocket_accept, websocket_key};
 
 /// A request's head, in the bytes that were received.
 pub type Head = kettle_http::RequestHead<Received>;
@@ -270,7 +271,7 @@ impl<'c> RequestBody<'c> {
 
     /// True while a note of what was [passed on](Self::note_passed_on) is of use.
     pub(crate) fn is_probing(&self) -> bool {
-        self.source.stream().is_some_and(Http2Stream::is_probing)
+        self.source.stream().is_some_and(|stream| stream.is_probing())
     }
 
     /// Notes that all that was given out has been passed on: the client may be far away, and get a larger window.

@@ -51,14 +51,14 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["deliver", "tunnel"],
     &["worker_state"],
     &["respond", "setup"],
-    &["open_tunnels", "route", "tunnel_routes"],
+    &["http2", "open_tunnels", "route", "tunnel_routes"],
     &["relay"],
     &["fixed", "forward_auth", "proxy_cache"],
     &["files", "proxy"],
     &["guard", "redirect"],
     &["error_page", "words"],
     &["request", "response_head"],
-    &["http2", "response"],
+    &["response"],
     &["site_names", "stores"],
 ];
 

@@ -8,7 +8,7 @@ use kettle_http::h2::{FieldsError, NewRequest};
 use kettle_http::{HeadLimits, RequestHead};
 use kettle_tls::stream::Received;
 
-use super::websocket::websocket_key;
+use crate::request::websocket_key;
 
 /// Why a request is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

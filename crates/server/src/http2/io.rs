@@ -19,9 +19,9 @@ use kettle_tls::records::{PLAINTEXT_BYTES_MAX, RECORD_BYTES_MAX};
 use kettle_tls::stream::{Filled, Stream, StreamError};
 use tokio::sync::Semaphore;
 
-use super::StreamClosed;
 use super::send_queue::SendQueue;
 use super::written::{StreamProgress, Written};
+use crate::request::StreamClosed;
 use sealed_by::SealedBy;
 
 /// What the connection and its streams share.

@@ -1,15 +1,18 @@
 //! A stream as whoever serves it sees it: its request's body, its response, whether its client is there still.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use kettle_http::h2::{self, ErrorCode, Incoming, Priority, Room};
 use kettle_runtime::tx_path::TxPath;
+use tokio::sync::Semaphore;
 
 use super::io::Http2Io;
 use super::send_queue::{QueuePlace, SendQueue};
 use super::written::StreamProgress;
-use super::{FRAME_BYTES_MAX, PIECE_BYTES, StreamClosed};
+use super::{FRAME_BYTES_MAX, PIECE_BYTES};
+use crate::request::{RequestStream, StreamClosed};
 
 /// A stream, as long as somebody serves it. Dropped before its end it is reset.
 pub(crate) struct Http2Stream {
@@ -44,18 +47,6 @@ impl Http2Stream {
         self.io.path()
     }
 
-    /// What comes next of its request's body. The client gets room for as much when the next is asked for.
-    pub(crate) fn poll_incoming(
-        &self,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<Incoming, StreamClosed>> {
-        if self.io.is_over() {
-            return Poll::Ready(Err(StreamClosed));
-        }
-        let incoming = self.with_room(|frames| frames.poll_incoming(self.number, context));
-        incoming.map_err(StreamClosed::from)
-    }
-
     /// Has the driver send what this stages: the room that it gives the client is due, also where nothing has come.
     fn with_room<T>(&self, give: impl FnOnce(&mut h2::Connection) -> T) -> T {
         let staged_bytes = self.io.staged_bytes();
@@ -64,39 +55,6 @@ impl Http2Stream {
             self.io.wake_driver();
         }
         outcome
-    }
-
-    /// True while a note of what was [passed on](Self::note_passed_on) is of use.
-    pub(crate) fn is_probing(&self) -> bool {
-        self.io.frames.borrow().is_probing(self.number)
-    }
-
-    /// Notes that all that was given out of its request's body has been passed on. The client may get more room for that.
-    pub(crate) fn note_passed_on(&self) {
-        self.with_room(|frames| frames.note_passed_on(self.number));
-    }
-
-    /// Whether some of its request's body ever came.
-    pub(crate) fn has_body_begun(&self) -> bool {
-        self.io.frames.borrow().has_body_begun(self.number)
-    }
-
-    /// When the client could last send no body, whatever it did: [`Http2Io::shut_ticks`].
-    pub(crate) fn shut_ticks(&self, ticks: u32) -> Option<u32> {
-        self.io.shut_ticks(ticks)
-    }
-
-    /// Ready when nobody listens any more.
-    pub(crate) fn poll_gone(&self, context: &mut Context<'_>) -> Poll<()> {
-        if self.io.is_over() {
-            return Poll::Ready(());
-        }
-        self.io.frames.borrow_mut().poll_reset(self.number, context)
-    }
-
-    /// Ready when nobody listens any more, or the client has ended its connection: for one that has gone no server is kept busy.
-    pub(crate) fn poll_left(&self, context: &mut Context<'_>) -> Poll<()> {
-        if self.io.has_left() { Poll::Ready(()) } else { self.poll_gone(context) }
     }
 
     /// Writes the head of a response, of which HTTP/1.1 would write these lines. One that is only a hint is left out where as much
@@ -294,6 +252,51 @@ impl Http2Stream {
             true => Poll::Ready(true),
             false => self.poll_gone(context).map(|()| false),
         }
+    }
+}
+
+impl RequestStream for Http2Stream {
+    fn poll_incoming(&self, context: &mut Context<'_>) -> Poll<Result<Incoming, StreamClosed>> {
+        if self.io.is_over() {
+            return Poll::Ready(Err(StreamClosed));
+        }
+        let incoming = self.with_room(|frames| frames.poll_incoming(self.number, context));
+        incoming.map_err(StreamClosed::from)
+    }
+
+    fn has_body_begun(&self) -> bool {
+        self.io.frames.borrow().has_body_begun(self.number)
+    }
+
+    fn is_probing(&self) -> bool {
+        self.io.frames.borrow().is_probing(self.number)
+    }
+
+    fn note_passed_on(&self) {
+        self.with_room(|frames| frames.note_passed_on(self.number));
+    }
+
+    fn shut_ticks(&self, ticks: u32) -> Option<u32> {
+        self.io.shut_ticks(ticks)
+    }
+
+    fn poll_gone(&self, context: &mut Context<'_>) -> Poll<()> {
+        if self.io.is_over() {
+            return Poll::Ready(());
+        }
+        self.io.frames.borrow_mut().poll_reset(self.number, context)
+    }
+
+    fn poll_left(&self, context: &mut Context<'_>) -> Poll<()> {
+        if self.io.has_left() { Poll::Ready(()) } else { self.poll_gone(context) }
+    }
+
+    fn send_interim(&self, status: u16, lines: &[u8]) -> Result<(), StreamClosed> {
+        self.send_head(status, lines, false)
+    }
+
+    fn body_places(&self) -> &Arc<Semaphore> {
+        self.io.body_places()
     }
 }
 

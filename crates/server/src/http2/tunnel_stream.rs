@@ -9,51 +9,43 @@ use kettle_http::h2::{ErrorCode, Incoming, Priority};
 use kettle_runtime::tx_path::TxPath;
 use kettle_tls::Session;
 
-use super::StreamClosed;
 use super::send_queue::QueuePlace;
 use super::stream::Http2Stream;
+use crate::relay::TunnelStream;
+use crate::request::{RequestStream, StreamClosed};
 
 /// The client's side of a tunnel that is a stream.
-pub(crate) struct TunnelStream {
+pub(crate) struct Http2Tunnel {
     stream: Http2Stream,
     session: Option<Session>,
     place: Option<QueuePlace>,
     is_cut: bool,
 }
 
-impl TunnelStream {
+impl Http2Tunnel {
     /// A stream whose response's head was sent.
     pub(crate) fn new(stream: Http2Stream, session: Option<Session>) -> Self {
         Self { stream, session, place: None, is_cut: false }
     }
+}
 
-    /// What its connection agreed on.
-    pub(crate) fn session(&self) -> Option<&Session> {
+impl TunnelStream for Http2Tunnel {
+    fn session(&self) -> Option<&Session> {
         self.session.as_ref()
     }
 
-    /// Where what is sent now is encrypted: its connection may move.
-    pub(crate) fn path(&self) -> TxPath {
+    fn path(&self) -> TxPath {
         self.stream.path()
     }
 
-    /// What the client says next; `None` at the end. The window opens for as much when the next is asked for: when this is gone.
-    pub(crate) fn poll_receive(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<io::Result<Option<Bytes>>> {
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
         Poll::Ready(match ready!(self.stream.poll_incoming(context))? {
             Incoming::Data(data) => Ok(Some(data.into())),
             Incoming::End(_) => Ok(None),
         })
     }
 
-    /// Sends some of `bytes`, when the client's windows and the connection have room.
-    pub(crate) fn poll_send(
-        &mut self,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_send(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         if self.is_cut {
             return Poll::Ready(Err(StreamClosed.into()));
         }
@@ -66,28 +58,21 @@ impl TunnelStream {
         Poll::Ready(Ok(now.len()))
     }
 
-    /// Ready when nothing can be sent any more: the client took its request back, or the connection is over.
-    pub(crate) fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.is_cut { Poll::Ready(()) } else { self.stream.poll_gone(context) }
     }
 
-    /// Says that this was all.
-    ///
-    /// # Errors
-    /// Nobody hears it.
-    pub(crate) fn end(&mut self) -> io::Result<()> {
+    fn end(&mut self) -> io::Result<()> {
         Ok(self.stream.end()?)
     }
 
-    /// Ends both ways before their time.
-    pub(crate) fn cut(&mut self) {
+    fn cut(&mut self) {
         self.is_cut = true;
         self.place = None;
         self.stream.reset(ErrorCode::CANCEL);
     }
 
-    /// Waits until the kernel has all that was sent, and the client has ended its side too.
-    pub(crate) fn poll_leave(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    fn poll_leave(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.is_cut {
             return Poll::Ready(());
         }
@@ -95,18 +80,15 @@ impl TunnelStream {
         self.stream.poll_sent(context).map(drop)
     }
 
-    /// True while a note of what was [passed on](Self::note_passed_on) is of use.
-    pub(crate) fn is_probing(&self) -> bool {
+    fn is_probing(&self) -> bool {
         self.stream.is_probing()
     }
 
-    /// Notes that all that the client said before has been passed on.
-    pub(crate) fn note_passed_on(&self) {
+    fn note_passed_on(&self) {
         self.stream.note_passed_on();
     }
 
-    /// What was sent and the kernel does not have yet.
-    pub(crate) fn unsent_bytes(&self) -> u64 {
+    fn unsent_bytes(&self) -> u64 {
         self.stream.written_bytes().saturating_sub(self.stream.sent_bytes())
     }
 }

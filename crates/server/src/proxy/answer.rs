@@ -20,8 +20,7 @@ use super::buffering::{BodyStore, Buffering, StoreError, buffer_response, store}
 use super::upload::{Upload, UploadError, upload, upload_stored};
 use super::{Asker, ProxyRoute};
 use crate::error_page::HttpError;
-use crate::http2::websocket_accept;
-use crate::request::{Disconnected, Handed, Head, Request, Rest};
+use crate::request::{Disconnected, Handed, Head, Request, Rest, websocket_accept};
 use crate::response::{Answer, Body, LogNotes, Nothing, Response, Upgraded};
 use crate::words::cookie;
 

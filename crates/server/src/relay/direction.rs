@@ -205,7 +205,7 @@ impl Direction {
                 self.stage = DirectionStage::Finished;
                 Poll::Ready(Ok(()))
             }
-            (Side::Stream(from), to, _) => self.poll_receive_stream(from, to, context),
+            (Side::Stream(from), to, _) => self.poll_receive_stream(&mut **from, to, context),
             (Side::Tls(from), to, _) => self.poll_open(from, to, context),
             (Side::Plain(from), Side::Stream(_), _) => self.poll_receive_plain(from, context),
             (Side::Plain(from), to, RelayPath::UserUntil(bytes)) if self.flow.bytes >= bytes => {
@@ -230,7 +230,7 @@ impl Direction {
             Side::Plain(to) => ready!(self.poll_send(to, context)).map_err(Fault::refused_by)?,
             Side::Tls(to) => ready!(self.poll_send_tls(to, context)).map_err(Fault::sink)?,
             Side::Stream(to) => {
-                ready!(self.poll_send_stream(to, context)).map_err(Fault::refused_by)?;
+                ready!(self.poll_send_stream(&mut **to, context)).map_err(Fault::refused_by)?;
             }
             Side::Closed => {}
         }

@@ -4,7 +4,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use kettle_kernel::{socket, transfer};
+use kettle_runtime::tx_path::TxPath;
 use kettle_tls::buffers::Queue;
 use kettle_tls::stream::Stream;
 use kettle_tls::{Session, Version};
@@ -13,7 +15,45 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 use super::Party;
-use crate::http2::TunnelStream;
+
+/// The client's side of a tunnel that is one stream of many, of a protocol whose edge hands it over.
+pub(crate) trait TunnelStream {
+    /// What its connection agreed on.
+    fn session(&self) -> Option<&Session>;
+
+    /// Where what is sent now is encrypted: its connection may move.
+    fn path(&self) -> TxPath;
+
+    /// What the client says next; `None` at the end. The window opens for as much when the next is asked for: when this is gone.
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>>;
+
+    /// Sends some of `bytes`, when the client's windows and the connection have room.
+    fn poll_send(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
+
+    /// Ready when nothing can be sent any more: the client took its request back, or the connection is over.
+    fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<()>;
+
+    /// Says that this was all.
+    ///
+    /// # Errors
+    /// Nobody hears it.
+    fn end(&mut self) -> io::Result<()>;
+
+    /// Ends both ways before their time.
+    fn cut(&mut self);
+
+    /// Waits until the kernel has all that was sent, and the client has ended its side too.
+    fn poll_leave(&mut self, context: &mut Context<'_>) -> Poll<()>;
+
+    /// True while a note of what was [passed on](Self::note_passed_on) is of use.
+    fn is_probing(&self) -> bool;
+
+    /// Notes that all that the client said before has been passed on.
+    fn note_passed_on(&self);
+
+    /// What was sent and the kernel does not have yet.
+    fn unsent_bytes(&self) -> u64;
+}
 
 /// One end of a tunnel.
 pub(crate) enum Side {
@@ -22,7 +62,7 @@ pub(crate) enum Side {
     /// As the bytes are.
     Plain(Socket),
     /// A stream of HTTP/2.
-    Stream(Box<TunnelStream>),
+    Stream(Box<dyn TunnelStream>),
     /// It was reset, or cannot be reached any more. Nothing goes to it or comes from it.
     Closed,
 }
@@ -172,12 +212,6 @@ impl Side {
 impl From<Box<Stream>> for Side {
     fn from(stream: Box<Stream>) -> Self {
         Self::Tls(stream)
-    }
-}
-
-impl From<TunnelStream> for Side {
-    fn from(stream: TunnelStream) -> Self {
-        Self::Stream(Box::new(stream))
     }
 }
 

@@ -12,8 +12,7 @@ use kettle_upstream::UNTAKEN_BYTES_MAX;
 use kettle_upstream::backend::Socket;
 
 use super::direction::{Direction, Fault};
-use super::side::Side;
-use crate::http2::TunnelStream;
+use super::side::{Side, TunnelStream};
 
 impl Direction {
     /// Opens records and gives the other side the plaintext where it lies; what is not taken at once is kept.
@@ -133,7 +132,7 @@ impl Direction {
     /// From a stream into the queue, a frame at a time.
     pub(super) fn poll_receive_stream(
         &mut self,
-        from: &mut TunnelStream,
+        from: &mut dyn TunnelStream,
         to: &Side,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
@@ -161,7 +160,7 @@ impl Direction {
     /// What is held goes into a stream.
     pub(super) fn poll_send_stream(
         &mut self,
-        to: &mut TunnelStream,
+        to: &mut dyn TunnelStream,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         while !self.queue.is_empty() {

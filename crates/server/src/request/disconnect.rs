@@ -9,8 +9,7 @@ use std::task::{Context, Poll};
 use kettle_tls::stream::{Filled, Stream, StreamError};
 use tokio::task::yield_now;
 
-use super::RequestBody;
-use crate::http2::Http2Stream;
+use super::{RequestBody, RequestStream};
 
 /// The client has gone.
 #[derive(Debug)]
@@ -50,7 +49,7 @@ impl<'c> RequestBody<'c> {
 pub(crate) enum ClientWatch<'b> {
     Nobody,
     Tls(&'b Stream),
-    Stream(&'b Http2Stream),
+    Stream(&'b dyn RequestStream),
 }
 
 impl ClientWatch<'_> {

@@ -12,8 +12,7 @@ use kettle_tls::stream::Stream;
 use tokio::sync::Semaphore;
 
 use super::disconnect::{ClientWatch, disconnect};
-use super::{BodyError, ConnectionSource, Presented, Reading, StreamSource};
-use crate::http2::Http2Stream;
+use super::{BodyError, ConnectionSource, Presented, Reading, RequestStream, StreamSource};
 
 /// Where a request comes from.
 pub(super) enum Source<'c> {
@@ -47,7 +46,7 @@ impl<'c> Source<'c> {
 
     /// Where to take a permit before a body is made as a whole. `None` where responses are sent one after the other.
     pub(super) fn body_places(&self) -> Option<&Arc<Semaphore>> {
-        Some(self.stream()?.io().body_places())
+        Some(self.stream()?.body_places())
     }
 
     /// The connection, if it is for one request at a time.
@@ -59,7 +58,7 @@ impl<'c> Source<'c> {
     }
 
     /// The stream, if it is one of many.
-    pub(super) fn stream(&self) -> Option<&'c Http2Stream> {
+    pub(super) fn stream(&self) -> Option<&'c dyn RequestStream> {
         match self {
             Self::Nothing { .. } | Self::Connection(_) => None,
             Self::Stream(source) => Some(source.stream),

@@ -1,20 +1,72 @@
 //! The body of a request that is one stream of many (HTTP/2): what the client may send ahead is bounded by the stream's
 //! window, which opens again as the body is taken.
 
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use kettle_http::h1::framing::BodyFraming;
-use kettle_http::h2::Incoming;
+use kettle_http::h2::{ErrorCode, Incoming};
 use kettle_runtime::deadlines::{Interrupt, LazyDeadline, Stage};
 use kettle_tls::Session;
+use tokio::sync::Semaphore;
 
 use super::{BodyError, Reading, patience};
-use crate::http2::{Http2Stream, StreamClosed};
+
+/// One stream of many, as far as its request asks for it. The edge of the protocol that has streams hands it over.
+pub(crate) trait RequestStream {
+    /// Takes what comes next of the request's body. The client gets room for as much when the next is asked for.
+    fn poll_incoming(&self, context: &mut Context<'_>) -> Poll<Result<Incoming, StreamClosed>>;
+
+    /// True if some of the request's body ever came.
+    fn has_body_begun(&self) -> bool;
+
+    /// True while a note of what was [passed on](Self::note_passed_on) is of use.
+    fn is_probing(&self) -> bool;
+
+    /// Notes that all that was given out of the request's body has been passed on. The client may get more room for that.
+    fn note_passed_on(&self);
+
+    /// Returns the tick at which the client could last send no body, whatever it did; `ticks` is now.
+    fn shut_ticks(&self, ticks: u32) -> Option<u32>;
+
+    /// Ready when nobody listens any more.
+    fn poll_gone(&self, context: &mut Context<'_>) -> Poll<()>;
+
+    /// Ready when nobody listens any more, or the client has ended its connection: for one that has gone no server is kept busy.
+    fn poll_left(&self, context: &mut Context<'_>) -> Poll<()>;
+
+    /// Sends the head of an interim response, of which HTTP/1.1 would write these lines.
+    ///
+    /// # Errors
+    /// [`StreamClosed`].
+    fn send_interim(&self, status: u16, lines: &[u8]) -> Result<(), StreamClosed>;
+
+    /// Returns where to take a permit before a body is made as a whole.
+    fn body_places(&self) -> &Arc<Semaphore>;
+}
+
+/// Nobody listens any more: the client took its request back, or the connection is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StreamClosed;
+
+impl From<ErrorCode> for StreamClosed {
+    fn from(_: ErrorCode) -> Self {
+        Self
+    }
+}
+
+impl From<StreamClosed> for io::Error {
+    fn from(_: StreamClosed) -> Self {
+        io::ErrorKind::ConnectionReset.into()
+    }
+}
 
 /// Where the body of a stream comes from.
 pub struct StreamSource<'c> {
-    pub(super) stream: &'c Http2Stream,
+    pub(super) stream: &'c dyn RequestStream,
     /// What its connection agreed on.
     pub(super) session: Option<&'c Session>,
     /// The stream's own deadline.
@@ -33,7 +85,7 @@ impl<'c> StreamSource<'c> {
     /// The body of a stream whose client may send nothing for `timeout`, and of which no more than `discard_bytes_max` are
     /// read only to be thrown away.
     pub(crate) fn new(
-        stream: &'c Http2Stream,
+        stream: &'c dyn RequestStream,
         session: Option<&'c Session>,
         deadline: &'c LazyDeadline<'c>,
         timeout: Duration,
@@ -131,7 +183,7 @@ impl<'c> StreamSource<'c> {
     pub(super) fn send_interim(&self, head: &[u8]) -> Result<(), BodyError> {
         let status = head.split(|byte| *byte == b' ').nth(1);
         let status = status.and_then(|word| str::from_utf8(word).ok()?.parse().ok());
-        let sent = self.stream.send_head(status.ok_or(BodyError::Ended)?, head, false);
+        let sent = self.stream.send_interim(status.ok_or(BodyError::Ended)?, head);
         sent.map_err(|StreamClosed| BodyError::Ended)
     }
 }

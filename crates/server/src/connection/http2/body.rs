@@ -14,7 +14,8 @@ use kettle_runtime::open_file::OpenFile;
 use kettle_tls::stream::StreamError;
 
 use crate::deliver::{self, DeliveryError, FileBytes, Sending, cut_short};
-use crate::http2::{Http2Stream, PIECE_BYTES, ReadMemory, StreamClosed};
+use crate::http2::{Http2Stream, PIECE_BYTES, ReadMemory};
+use crate::request::StreamClosed;
 use crate::response::Body;
 use client_side::StreamSide;
 

@@ -14,7 +14,7 @@ use super::body::Outgoing;
 use crate::connection::http1::RequestStart;
 use crate::deliver::{Delivered, DeliveryError, Demand, PathPreference, Sending};
 use crate::http2::{HeadError, Http2Stream, request_head};
-use crate::request::{ConcurrentUpload, Head, Request, StreamSource};
+use crate::request::{ConcurrentUpload, Head, Request, RequestStream, StreamSource};
 use crate::respond::{self, respond};
 use crate::response::{Answer, Nothing, Response};
 use crate::response_head::{Edge, write_head};

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::Shared;
 use crate::connection::http1::RequestStart;
 use crate::deliver::Delivered;
-use crate::http2::{Http2Stream, TunnelStream};
+use crate::http2::{Http2Stream, Http2Tunnel};
 use crate::relay::Side;
 use crate::request::Head;
 use crate::response::{Response, Upgraded};
@@ -47,7 +47,7 @@ impl Shared {
         drop((head, response, start));
         let Some(ends) = ends.filter(|_| completed) else { return self.note_end(false) };
         let progress = stream.progress();
-        let client = Side::from(TunnelStream::new(stream, self.session.clone()));
+        let client = Side::Stream(Box::new(Http2Tunnel::new(stream, self.session.clone())));
         let deadline = self.take_deadline();
         let number = self.connection.borrow().number;
         ends.carry((client, Vec::new()), (worker, None), Rc::clone(&deadline), number).await;

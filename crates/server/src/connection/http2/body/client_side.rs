@@ -20,8 +20,8 @@ use crate::deliver::{
     ClientSide, DeliveryError, FileBytes, PAUSE_SPARE, Piece, Sending, Sent, cut_short,
     poll_meanwhile, read_here,
 };
-use crate::http2::{Http2Stream, QueuePlace, StreamClosed};
-use crate::request::{BodyError, ConcurrentUpload, PieceSource};
+use crate::http2::{Http2Stream, QueuePlace};
+use crate::request::{BodyError, ConcurrentUpload, PieceSource, RequestStream, StreamClosed};
 
 /// The stream, and where it stands among the others.
 pub(in crate::connection::http2) struct StreamSide<'s> {
