@@ -7,49 +7,18 @@ use kettle_tests::http::Connection;
 use kettle_tests::kernel_counts::KernelCounts;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
-use kettle_tests::suite::{
-    Suite, TLS12_AES_128, TLS12_AES_256, TLS12_CHACHA20, TLS13_AES_128, TLS13_AES_256,
-    TLS13_CHACHA20,
-};
-
-#[test]
-fn tls13_with_aes_128_gcm_is_carried_by_every_path() {
-    is_carried_by_every_path(TLS13_AES_128);
-}
-
-#[test]
-fn tls13_with_aes_256_gcm_is_carried_by_every_path() {
-    is_carried_by_every_path(TLS13_AES_256);
-}
-
-#[test]
-fn tls13_with_chacha20_poly1305_is_carried_by_every_path() {
-    is_carried_by_every_path(TLS13_CHACHA20);
-}
-
-#[test]
-fn tls12_with_aes_128_gcm_is_carried_by_every_path() {
-    is_carried_by_every_path(TLS12_AES_128);
-}
-
-#[test]
-fn tls12_with_aes_256_gcm_is_carried_by_every_path() {
-    is_carried_by_every_path(TLS12_AES_256);
-}
-
-#[test]
-fn tls12_with_chacha20_poly1305_is_carried_by_every_path() {
-    is_carried_by_every_path(TLS12_CHACHA20);
-}
+use kettle_tests::suite::{SUITES, TLS12_AES_128, TLS13_AES_128};
 
 /// One connection by each path, with sizes that grow and shrink.
-fn is_carried_by_every_path(suite: Suite) {
+#[test]
+fn every_suite_is_carried_by_every_path() {
     if !kernel_tls_or_skip() {
         return;
     }
     let setup = Setup::paths(&THROUGH_THE_KERNEL).sizes(&SIZES).without_memory();
     let kettle = Kettle::start(setup.alone());
-    for path in THROUGH_THE_KERNEL {
+    let ways = THROUGH_THE_KERNEL.into_iter().flat_map(|path| SUITES.map(|suite| (path, suite)));
+    for (path, suite) in ways {
         let counts = KernelCounts::now();
         let mut client = kettle.connect_by(path, suite);
         for bytes in SIZES.into_iter().chain(SIZES.into_iter().rev()) {
@@ -62,7 +31,7 @@ fn is_carried_by_every_path(suite: Suite) {
             assert_eq!(entry.text("suite"), suite.name);
             assert_eq!(entry.text("tls_version"), suite.version_name);
         }
-        assert_eq!(counts.growth("TlsTxSw"), 1, "{path}");
+        assert_eq!(counts.growth("TlsTxSw"), 1, "{path} {}", suite.name);
     }
 }
 

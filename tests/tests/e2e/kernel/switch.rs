@@ -69,16 +69,6 @@ fn the_crossover_of_the_configuration_is_where_auto_moves() {
 }
 
 #[test]
-fn a_site_may_choose_another_path_than_its_listener() {
-    if !kernel_tls_or_skip() {
-        return;
-    }
-    let kettle = Kettle::start(Setup::path("user").sizes(&[1]).site("path = \"kernel-write\""));
-    kettle.connect(TLS13_AES_128).get("/1");
-    assert_eq!(kettle.entry("/1").path(), "kernel-write");
-}
-
-#[test]
 fn a_site_that_wants_user_space_says_why_a_connection_is_in_the_kernel_already() {
     if !kernel_tls_or_skip() {
         return;

@@ -7,118 +7,77 @@ use kettle_tests::raw_session::{RawSession, Received};
 use kettle_tests::record::{ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE};
 use kettle_tests::setup::Setup;
 
+/// By every path: a response, which moves the connection where it belongs, then the offence, which its alert answers.
 #[test]
-fn a_forged_record_is_answered_with_bad_record_mac() {
-    after_a_response(|session| {
-        let mut record = session.sending.seal(APPLICATION_DATA, &get("/70000"));
-        *record.last_mut().unwrap() ^= 1;
-        session.send_bytes(&record);
-        BAD_RECORD_MAC
-    });
-}
-
-#[test]
-fn an_unprotected_record_is_answered_with_unexpected_message() {
-    after_a_response(|session| {
-        session.send_bytes(&[ALERT, 3, 3, 0, 2, 1, 0]);
-        UNEXPECTED_MESSAGE
-    });
-}
-
-#[test]
-fn a_change_cipher_spec_after_the_handshake_is_answered_with_unexpected_message() {
-    after_a_response(|session| {
-        session.send_bytes(&[CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 1]);
-        UNEXPECTED_MESSAGE
-    });
-}
-
-#[test]
-fn bytes_that_are_no_record_are_answered_with_unexpected_message() {
-    after_a_response(|session| {
-        session.send_bytes(&get("/70000"));
-        UNEXPECTED_MESSAGE
-    });
-}
-
-#[test]
-fn a_record_longer_than_allowed_is_answered_with_record_overflow() {
-    after_a_response(|session| {
-        let record = session.sending.seal(APPLICATION_DATA, &vec![b'x'; 16_385]);
-        session.send_bytes(&record);
-        RECORD_OVERFLOW
-    });
-}
-
-#[test]
-fn a_ticket_from_a_client_is_answered_with_unexpected_message() {
-    after_a_response(|session| {
-        session.send(HANDSHAKE, &[4, 0, 0, 2, 0, 0]);
-        UNEXPECTED_MESSAGE
-    });
-}
-
-#[test]
-fn padding_beyond_the_longest_plaintext_is_answered_with_record_overflow() {
-    after_a_response(|session| {
-        let mut padded = get("/70000");
-        padded.push(APPLICATION_DATA);
-        // `seal` adds one more zero, as if it were the type: one byte too many in all.
-        padded.resize(16_385, 0);
-        session.send(0, &padded);
-        RECORD_OVERFLOW
-    });
-}
-
-#[test]
-fn a_record_between_the_halves_of_a_key_update_is_answered_with_unexpected_message() {
-    for (content_type, content) in
-        [(ALERT, &[1, 0][..]), (ALERT, &[1, 90]), (APPLICATION_DATA, b"x"), (APPLICATION_DATA, &[])]
-    {
-        after_a_response(|session| {
-            session.send(HANDSHAKE, &[24, 0]);
-            session.send(content_type, content);
-            UNEXPECTED_MESSAGE
-        });
+fn each_violation_is_answered_with_its_alert() {
+    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[70_000]));
+    for path in paths_here() {
+        for (what, commit, alert) in VIOLATIONS {
+            let mut session = RawSession::connect(kettle.address_by(path));
+            session.send(APPLICATION_DATA, &get("/70000"));
+            session.bodies(70_000);
+            commit(&mut session);
+            let answer = session.receive_beyond(&[HANDSHAKE, APPLICATION_DATA]);
+            assert_eq!(answer, Received::Record(ALERT, vec![2, *alert]), "{what} by {path}");
+            assert_eq!(session.receive(), Received::Closed, "{what} by {path}");
+        }
     }
 }
 
-#[test]
-fn a_key_update_with_something_behind_it_is_answered_with_unexpected_message() {
-    after_a_response(|session| {
-        session.send(HANDSHAKE, &[24, 0, 0, 1, 1, 24]);
-        UNEXPECTED_MESSAGE
-    });
+const VIOLATIONS: &[(&str, Violation, u8)] = &[
+    ("a forged record", forged, BAD_RECORD_MAC),
+    ("an unprotected one", |it| it.send_bytes(&[ALERT, 3, 3, 0, 2, 1, 0]), UNEXPECTED_MESSAGE),
+    (
+        "change_cipher_spec after the handshake",
+        |it| it.send_bytes(&[CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 1]),
+        UNEXPECTED_MESSAGE,
+    ),
+    ("bytes that are no record", |it| it.send_bytes(&get("/70000")), UNEXPECTED_MESSAGE),
+    ("a record too long", |it| it.send(APPLICATION_DATA, &[b'x'; 16_385]), RECORD_OVERFLOW),
+    ("a ticket from a client", |it| it.send(HANDSHAKE, &[4, 0, 0, 2, 0, 0]), UNEXPECTED_MESSAGE),
+    ("padding beyond the longest plaintext", padded_too_far, RECORD_OVERFLOW),
+    ("an end within a key update", |it| within_update(it, ALERT, &[1, 0]), UNEXPECTED_MESSAGE),
+    ("a warning within one", |it| within_update(it, ALERT, &[1, 90]), UNEXPECTED_MESSAGE),
+    ("data within one", |it| within_update(it, APPLICATION_DATA, b"x"), UNEXPECTED_MESSAGE),
+    ("nothing within one", |it| within_update(it, APPLICATION_DATA, &[]), UNEXPECTED_MESSAGE),
+    (
+        "a key update with something behind it",
+        |it| it.send(HANDSHAKE, &[24, 0, 0, 1, 1, 24]),
+        UNEXPECTED_MESSAGE,
+    ),
+    ("an empty key update", |it| it.send(HANDSHAKE, &[24, 0, 0, 0]), DECODE_ERROR),
+    ("a long key update", |it| it.send(HANDSHAKE, &[24, 0, 0, 2, 1, 0]), DECODE_ERROR),
+    ("an empty alert", |it| it.send(ALERT, &[]), UNEXPECTED_MESSAGE),
+    ("a long alert", |it| it.send(ALERT, &[1, 0, 1, 0]), DECODE_ERROR),
+    ("a flood of empty records", flood, UNEXPECTED_MESSAGE),
+];
+
+type Violation = fn(&mut RawSession);
+
+fn forged(session: &mut RawSession) {
+    let mut record = session.sending.seal(APPLICATION_DATA, &get("/70000"));
+    *record.last_mut().unwrap() ^= 1;
+    session.send_bytes(&record);
 }
 
-#[test]
-fn a_key_update_of_another_length_is_answered_with_decode_error() {
-    for message in [&[24, 0, 0, 0][..], &[24, 0, 0, 2, 1, 0]] {
-        after_a_response(|session| {
-            session.send(HANDSHAKE, message);
-            DECODE_ERROR
-        });
-    }
+fn padded_too_far(session: &mut RawSession) {
+    let mut padded = get("/70000");
+    padded.push(APPLICATION_DATA);
+    // `seal` adds one more zero, as if it were the type: one byte too many in all.
+    padded.resize(16_385, 0);
+    session.send(0, &padded);
 }
 
-#[test]
-fn an_empty_alert_is_answered_with_unexpected_message_and_a_long_one_with_decode_error() {
-    for (content, alert) in [(&[][..], UNEXPECTED_MESSAGE), (&[1, 0, 1, 0], DECODE_ERROR)] {
-        after_a_response(|session| {
-            session.send(ALERT, content);
-            alert
-        });
-    }
+/// A record between the halves of a key update.
+fn within_update(session: &mut RawSession, content_type: u8, content: &[u8]) {
+    session.send(HANDSHAKE, &[24, 0]);
+    session.send(content_type, content);
 }
 
-#[test]
-fn a_flood_of_empty_records_is_answered_with_unexpected_message() {
-    after_a_response(|session| {
-        let flood: Vec<u8> =
-            (0..100).flat_map(|_| session.sending.seal(APPLICATION_DATA, &[])).collect();
-        session.send_bytes(&flood);
-        UNEXPECTED_MESSAGE
-    });
+fn flood(session: &mut RawSession) {
+    let record = |_| session.sending.seal(APPLICATION_DATA, &[]);
+    let records: Vec<u8> = (0..100).flat_map(record).collect();
+    session.send_bytes(&records);
 }
 
 #[test]
@@ -145,20 +104,6 @@ fn a_close_notify_is_answered_in_kind() {
         let end = session.receive_beyond(&[HANDSHAKE, APPLICATION_DATA]);
         assert_eq!(end, Received::Record(ALERT, vec![1, 0]), "{path}");
         assert_eq!(session.receive(), Received::Closed);
-    }
-}
-
-/// By every path: a response, which moves the connection where it belongs, then the offence. It returns the alert to expect.
-fn after_a_response(commit: impl Fn(&mut RawSession) -> u8) {
-    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[70_000]));
-    for path in paths_here() {
-        let mut session = RawSession::connect(kettle.address_by(path));
-        session.send(APPLICATION_DATA, &get("/70000"));
-        session.bodies(70_000);
-        let alert = commit(&mut session);
-        let answer = session.receive_beyond(&[HANDSHAKE, APPLICATION_DATA]);
-        assert_eq!(answer, Received::Record(ALERT, vec![2, alert]), "{path}");
-        assert_eq!(session.receive(), Received::Closed, "{path}");
     }
 }
 

@@ -57,30 +57,6 @@ fn an_answer_is_not_followed_by_a_reset_while_the_client_still_sends() {
 }
 
 #[test]
-fn whoever_waits_for_a_word_before_the_body_gets_the_answer_instead() {
-    // Nobody waits for a body that need not come.
-    let kettle = Kettle::start(with_files().set("limits", "request_timeout = \"10m\""));
-    let mut client = kettle.connect(TLS13_AES_128);
-    let fields = "Content-Length: 5\r\nExpect: 100-continue\r\n";
-    client.send(&request("GET", "/a", fields)).unwrap();
-    assert_closes(&client.response());
-    assert_eq!(client.end(), End::Orderly);
-}
-
-#[test]
-fn only_reading_methods_are_allowed() {
-    let kettle = Kettle::start(with_files());
-    let mut client = kettle.connect(TLS13_AES_128);
-    for method in ["POST", "PUT", "DELETE", "PATCH", "TRACE", "get"] {
-        client.send(&request(method, "/a", "")).unwrap();
-        let response = client.response();
-        assert_eq!((response.status, response.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
-    }
-    client.send(&request("OPTIONS", "*", "")).unwrap();
-    assert_eq!(client.response().header("allow"), Some("GET, HEAD, OPTIONS"));
-}
-
-#[test]
 fn http_1_0_ends_after_one_response() {
     let kettle = Kettle::start(with_files());
     let mut client = kettle.connect(TLS13_AES_128);

@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use kettle_tests::client::Client;
 use kettle_tests::environment::scaled;
-use kettle_tests::http::{Connection, Response, request};
+use kettle_tests::http::{Connection, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::TLS13_AES_128;
@@ -95,89 +94,6 @@ fn links_below_the_root_are_followed_unless_forbidden() {
 }
 
 #[test]
-fn only_regular_files_without_a_dot_are_served() {
-    let kettle =
-        Kettle::start(Setup::default().file("www/.hidden", "x").file("www/.git/config", "x"));
-    let fifo = kettle.folder.path("www/fifo");
-    kettle_tests::tool::Tool::new("mkfifo").args([&fifo]).run();
-    let mut client = kettle.connect(TLS13_AES_128);
-    for target in
-        ["/.hidden", "/.git/config", "/fifo", "/nothing", &format!("/{}", "x".repeat(300))]
-    {
-        assert_eq!(client.get(target).status, 404, "{target}");
-    }
-}
-
-#[test]
-fn a_folder_answers_with_its_index_after_a_redirect_to_its_slash() {
-    let kettle = Kettle::start(Setup::default().file("www/folder/index.html", "the index"));
-    let mut client = kettle.connect(TLS13_AES_128);
-    let redirect = client.get("/folder?query");
-    assert_eq!((redirect.status, redirect.header("location")), (301, Some("/folder/?query")));
-    let index = client.get("/folder/");
-    assert_eq!((index.status, index.body), (200, b"the index".to_vec()));
-    assert!(index.head.contains("text/html; charset=utf-8"));
-}
-
-#[test]
-fn a_folder_without_an_index_is_listed_only_where_the_configuration_says() {
-    let name = "www/a <b>&\"c\".txt";
-    for (listing, status) in [("false", 403), ("true", 200)] {
-        let setup = Setup::default().file(name, "x").route(&format!("listing = {listing}"));
-        let kettle = Kettle::start(setup);
-        let mut client = kettle.connect(TLS13_AES_128);
-        let page = client.get("/");
-        assert_eq!(page.status, status);
-        if status == 200 {
-            let text = String::from_utf8(page.body).unwrap();
-            assert!(text.contains("a &lt;b&gt;&amp;") && !text.contains("<b>"), "{text}");
-            let json = ask(&mut client, "/", "Accept: application/json\r\n");
-            assert_eq!(json.header("content-type"), Some("application/json"));
-            let items: serde_json::Value = serde_json::from_slice(&json.body).unwrap();
-            assert!(items.to_string().contains("a <b>&"), "{items}");
-        }
-    }
-}
-
-#[test]
-fn the_compressed_form_that_the_client_ranks_highest_is_sent() {
-    let setup = Setup::default()
-        .route("precompressed = [\"br\", \"zstd\", \"gzip\"]")
-        .file("www/a.html", "plain")
-        .file("www/a.html.br", "brotli")
-        .file("www/a.html.zst", "zstandard")
-        .file("www/a.html.gz", "gzip");
-    let kettle = Kettle::start(setup);
-    let mut client = kettle.connect(TLS13_AES_128);
-    for (accepted, body, coding) in [
-        ("", "plain", None),
-        ("Accept-Encoding: gzip\r\n", "gzip", Some("gzip")),
-        ("Accept-Encoding: gzip, br\r\n", "brotli", Some("br")),
-        ("Accept-Encoding: gzip;q=1, br;q=0.5, zstd;q=0\r\n", "gzip", Some("gzip")),
-        ("Accept-Encoding: zstd\r\n", "zstandard", Some("zstd")),
-        ("Accept-Encoding: identity\r\n", "plain", None),
-    ] {
-        let response = ask(&mut client, "/a.html", accepted);
-        assert_eq!(String::from_utf8_lossy(&response.body), body, "{accepted}");
-        assert_eq!(response.header("content-encoding"), coding, "{accepted}");
-        assert_eq!(response.header("vary"), Some("accept-encoding"));
-        assert_eq!(response.header("content-type"), Some("text/html; charset=utf-8"));
-    }
-}
-
-#[test]
-fn a_changed_file_is_served_anew() {
-    let setup = Setup::default().file("www/a", "old").set("limits", "revalidate = \"0s\"");
-    let kettle = Kettle::start(setup);
-    let mut client = kettle.connect(TLS13_AES_128);
-    let old = client.get("/a");
-    kettle.folder.replace("www/a", "the new content");
-    let new = client.get("/a");
-    assert_eq!(new.body, b"the new content");
-    assert_ne!(new.header("etag"), old.header("etag"));
-}
-
-#[test]
 fn releases_exchanged_under_load_are_never_missing_and_never_mixed() {
     let setup = Setup::default().file("www/unused", "").set("limits", "revalidate = \"1ms\"");
     let kettle = Kettle::start(setup);
@@ -260,47 +176,6 @@ fn hosts_agree_on_the_tag_of_a_file_and_contents_do_not() {
     assert_eq!(here[2], here[3], "all that is known is the same");
 }
 
-#[test]
-fn a_condition_that_holds_saves_the_body() {
-    let kettle = Kettle::start(Setup::default().file("www/a", "content"));
-    let mut client = kettle.connect(TLS13_AES_128);
-    let response = client.get("/a");
-    let etag = response.header("etag").unwrap();
-    let modified = response.header("last-modified").unwrap();
-    for (condition, status) in [
-        (format!("If-None-Match: {etag}"), 304),
-        (format!("If-None-Match: \"other\", W/{etag}"), 304),
-        ("If-None-Match: *".to_owned(), 304),
-        ("If-None-Match: \"other\"".to_owned(), 200),
-        (format!("If-Modified-Since: {modified}"), 304),
-        ("If-Modified-Since: Thu, 01 Jan 1998 00:00:00 GMT".to_owned(), 200),
-        (format!("If-Match: {etag}"), 200),
-        ("If-Match: \"other\"".to_owned(), 412),
-        ("If-Unmodified-Since: Thu, 01 Jan 1998 00:00:00 GMT".to_owned(), 412),
-    ] {
-        let response = ask(&mut client, "/a", &format!("{condition}\r\n"));
-        assert_eq!(response.status, status, "{condition}");
-        if status == 304 {
-            assert_eq!(response.header("etag"), Some(etag));
-        }
-    }
-}
-
-#[test]
-fn head_says_what_get_would() {
-    let kettle = Kettle::start(Setup::default().file("www/a.css", "content"));
-    let mut client = kettle.connect(TLS13_AES_128);
-    for target in ["/a.css", "/missing"] {
-        let got = client.get(target);
-        client.send(&request("HEAD", target, "")).unwrap();
-        let of_head = client.response_head();
-        let lines = |head: &str| -> Vec<String> {
-            head.lines().filter(|line| !line.starts_with("date:")).map(str::to_owned).collect()
-        };
-        assert_eq!(lines(&of_head.head), lines(&got.head));
-    }
-}
-
 /// Memory is taken for more than the bytes of files: for their heads, their names, and by the tables.
 #[test]
 fn small_files_take_no_more_memory_than_they_are_given() {
@@ -323,8 +198,3 @@ fn small_files_take_no_more_memory_than_they_are_given() {
 
 /// For small files, in the test above.
 const HOT_MIB: u32 = 12;
-
-fn ask(client: &mut Client, target: &str, fields: &str) -> Response {
-    client.send(&request("GET", target, fields)).unwrap();
-    client.response()
-}

@@ -76,17 +76,6 @@ fn the_default_port_and_another_status_are_understood() {
 }
 
 #[test]
-fn plain_nonsense_is_refused() {
-    let kettle = Kettle::start(Setup::default().listener("kind = \"redirect\""));
-    for sent in ["GET / HTTP/1.1\r\n\r\n", "GET /\r\n\r\n", "GET / HTTP/1.1\r\nHost: a b\r\n\r\n"] {
-        let mut client = Wire::connect(kettle.address());
-        client.send(sent.as_bytes()).unwrap();
-        assert_eq!(client.response().status, 400, "{sent:?}");
-        client.read_to_end();
-    }
-}
-
-#[test]
 fn plain_http_on_the_https_port_is_told_where_to_go() {
     let kettle = Kettle::start(Setup::default().file("www/a", "content"));
     let port = kettle.address().port();

@@ -8,54 +8,21 @@ use kettle_tests::setup::Setup;
 use kettle_tests::suite::TLS13_AES_128;
 use kettle_tests::transcript::contains;
 
-/// What arrives, and the status of the only answer.
+/// What arrives, and the status of the only answer. The tables of `kettle_http` have every reason.
 const REFUSED: &[(&str, u16)] = &[
-    // Request line.
-    ("GET / HTTP/1.1\nHost: localhost\n\n", 400),
     ("GET  / HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
-    ("GET / HTTP/1.1 \r\nHost: localhost\r\n\r\n", 400),
-    (" GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
     ("GET /\r\n\r\n", 400),
-    ("GET / HTTP/1\r\nHost: localhost\r\n\r\n", 400),
-    ("GET / http/1.1\r\nHost: localhost\r\n\r\n", 400),
     ("GET / HTTP/2.0\r\nHost: localhost\r\n\r\n", 505),
     ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
     ("CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n", 501),
-    ("G@T / HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
-    // Target.
-    ("GET /\u{1}x HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
-    ("GET /\u{e9} HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
-    ("GET x HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
     ("GET * HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
-    // Host.
-    ("GET / HTTP/1.1\r\n\r\n", 400),
-    ("GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", 400),
-    ("GET / HTTP/1.1\r\nHost: localhost/../x\r\n\r\n", 400),
-    ("GET / HTTP/1.1\r\nHost: user@localhost\r\n\r\n", 400),
     ("GET / HTTP/1.1\r\nHost: localhost:99999\r\n\r\n", 400),
-    // Fields.
-    ("GET / HTTP/1.1\r\nHost : localhost\r\n\r\n", 400),
-    ("GET / HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b\r\n\r\n", 400),
-    ("GET / HTTP/1.1\r\nHost: localhost\r\n: empty\r\n\r\n", 400),
-    ("GET / HTTP/1.1\r\nHost: localhost\r\nno colon\r\n\r\n", 400),
-    ("GET / HTTP/1.1\r\nHost: localhost\r\nX: a\rb\r\n\r\n", 400),
-    ("GET / HTTP/1.1\r\nHost: localhost\r\nX: a\0b\r\n\r\n", 400),
     ("GET / HTTP/1.1\r\nHost: localhost\r\nX: a\n\r\n", 400),
-    // Framing.
-    ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", 400),
-    ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
-    ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1, 1\r\n\r\n", 400),
-    ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: +1\r\n\r\n", 400),
-    ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", 400),
     ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0x1\r\n\r\n", 400),
-    ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 18446744073709551616\r\n\r\n", 400),
     (
         "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
         400,
     ),
-    ("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", 400),
-    ("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: xchunked\r\n\r\n", 400),
-    ("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: identity\r\n\r\n", 400),
     ("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501),
     ("POST / HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
 ];
@@ -105,17 +72,10 @@ fn a_chunked_body_that_breaks_the_rules_gets_400_or_ends_the_connection() {
     let kettle = Kettle::start(Setup::default().file("www/index.html", "the index"));
     let head = "GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
     for body in [
-        "+1\r\nx\r\n0\r\n\r\n",
         "0x1\r\nx\r\n0\r\n\r\n",
-        "10000000000000000\r\nx\r\n0\r\n\r\n",
-        "1\nx\r\n0\r\n\r\n",
         "1\r\nxx\r\n0\r\n\r\n",
-        "1 \r\nx\r\n0\r\n\r\n",
-        "0\r\nHost : x\r\n\r\n",
-        "1;\r\nx\r\n0\r\n\r\n",
-        "1;a=\r\nx\r\n0\r\n\r\n",
         "1;a b\r\nx\r\n0\r\n\r\n",
-        "1;a=\"b\r\nx\r\n0\r\n\r\n",
+        "0\r\nHost : x\r\n\r\n",
     ] {
         is_refused(&kettle, format!("{head}{body}").as_bytes(), 400);
         // What comes after the answer can only end the connection.

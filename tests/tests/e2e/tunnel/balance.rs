@@ -55,18 +55,6 @@ fn servers_of(kettle: &Kettle, tunnels: usize) -> Vec<String> {
 }
 
 #[test]
-fn connections_are_shared_by_weight() {
-    let servers = server("a", answering(), "weight = 3") + &server("b", answering(), "");
-    for balance in ["least-connections", "round-robin"] {
-        let kettle = balancing(&format!("balance = \"{balance}\""), &servers);
-        let clients: Vec<_> = (0..8).map(|_| answered(&kettle)).collect();
-        drop(clients);
-        let got = servers_of(&kettle, 8);
-        assert_eq!(got.iter().filter(|name| *name == "a").count(), 6, "{balance}: {got:?}");
-    }
-}
-
-#[test]
 fn the_next_server_is_tried_and_a_backup_is_the_last() {
     let nobody = unused_address();
     let servers = server("gone", nobody, "") + &server("spare", answering(), "backup = true");

@@ -180,26 +180,6 @@ fn a_server_of_a_reload_is_told_what_a_client_that_waits_connected_to() {
 }
 
 #[test]
-fn a_server_that_never_answers_is_found_out_over_reloads() {
-    let silent = Backend::listen();
-    let check = "queue = 9\n[backend.check]\nkind = \"http\"\ninterval = \"1h\"\ntimeout = \"1s\"\nfall = 1";
-    let app = backend("app", check, &[silent.address()]);
-    let setup = before_app("tls", "", &app);
-    let kettle = Kettle::start(setup);
-    let _asked = silent.accept();
-    // As often as they are done, until the check is over.
-    let mut number = 9;
-    while kettle.status("/backends/0/servers/0/health") != "down" {
-        kettle
-            .folder
-            .change_config(&format!("queue = {number}"), &format!("queue = {}", number + 1));
-        number += 1;
-        let _ = kettle.ctl(&["reload"]).succeed();
-    }
-    assert!(number > 9);
-}
-
-#[test]
 fn a_refused_reload_leaves_a_check_under_way_alone() {
     let listening = Backend::listen();
     let check = "[backend.check]\nkind = \"http\"\ninterval = \"1h\"\ntimeout = \"1m\"\nfall = 1";
