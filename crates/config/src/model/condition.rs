@@ -34,7 +34,7 @@ words! {
 words! {
     /// What happens when a request meets a symbolic link.
     pub enum Symlinks {
-        /// Links are not followed: such a file is not found.
+        /// Links are not followed: such a file gets 403, and a condition finds none.
         Never = "never",
         /// Links are followed as long as they lead to something below the root, absolute ones too.
         Beneath = "beneath",

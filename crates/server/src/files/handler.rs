@@ -237,13 +237,16 @@ impl Files {
             LocateOutcome::Directory if route.falls_back_for_folders && falls_back() => {
                 return self.fall_back(route, relative, head).await;
             }
-            LocateOutcome::Directory | LocateOutcome::Refused(404) if route.leaves_missing => {
+            LocateOutcome::Directory | LocateOutcome::Refused(404) | LocateOutcome::Link
+                if route.leaves_missing =>
+            {
                 return self.leave_missing(route, relative, head).await;
             }
             LocateOutcome::Directory => Err(403.into()),
-            LocateOutcome::Refused(404) if falls_back() => {
+            LocateOutcome::Refused(404) | LocateOutcome::Link if falls_back() => {
                 return self.fall_back(route, relative, head).await;
             }
+            LocateOutcome::Link => Err(403.into()),
             LocateOutcome::Refused(status) => Err(status.into()),
             LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
         };

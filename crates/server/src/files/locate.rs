@@ -112,6 +112,8 @@ pub enum LocateOutcome {
     },
     /// Nothing that may be served, as a status code says it.
     Refused(u16),
+    /// A symbolic link that is not followed, or that leads in circles.
+    Link,
     /// The answer needs a disk; ask again with [`Reach::Device`].
     WouldBlock,
     /// The answer lies beyond the root's device, behind this part of the path; ask again with [`Reach::Anywhere`].
@@ -124,7 +126,7 @@ impl LocateOutcome {
     pub fn is_no_file(&self) -> bool {
         match self {
             Self::File(_) | Self::Program { .. } | Self::WouldBlock | Self::Beyond(_) => false,
-            Self::SlashMissing | Self::Directory | Self::Elsewhere(_) => true,
+            Self::SlashMissing | Self::Directory | Self::Elsewhere(_) | Self::Link => true,
             // Out of descriptors or a failing disk: the file may well be there again.
             Self::Refused(status) => *status < 500,
         }
@@ -212,6 +214,7 @@ pub fn locate(root: &Root, sought: Sought<'_>, reach: Reach) -> LocateOutcome {
         Errno::XDEV if reach == Reach::Device => {
             LocateOutcome::Beyond(root.crossing(sought.relative))
         }
+        Errno::LOOP => LocateOutcome::Link,
         error => LocateOutcome::Refused(status_of(error)),
     })
 }
@@ -394,14 +397,10 @@ fn found(
 #[must_use]
 pub fn status_of(error: Errno) -> u16 {
     match error {
-        // ENXIO: a socket. EXDEV and ELOOP: a symlink the route's policy does not follow.
-        Errno::NOENT
-        | Errno::NOTDIR
-        | Errno::LOOP
-        | Errno::XDEV
-        | Errno::NAMETOOLONG
-        | Errno::NXIO => 404,
-        Errno::ACCESS | Errno::PERM => 403,
+        // ENXIO: a socket. EXDEV: a symlink that leads out of the root.
+        Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::NAMETOOLONG | Errno::NXIO => 404,
+        // ELOOP: a symlink that is not followed, or that leads in circles.
+        Errno::ACCESS | Errno::PERM | Errno::LOOP => 403,
         Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => 503,
         _ => 500,
     }

@@ -113,6 +113,7 @@ impl Files {
                 Err(404.into())
             }
             LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
+            LocateOutcome::Link => Err(403.into()),
             LocateOutcome::Refused(status) => Err(status.into()),
             // Never another one.
             LocateOutcome::SlashMissing

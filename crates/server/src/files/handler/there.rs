@@ -107,6 +107,7 @@ impl Files {
                 LocateOutcome::Elsewhere(_) => There::Folder,
                 LocateOutcome::Program { path_info, .. } if path_info.is_empty() => There::File,
                 LocateOutcome::Program { .. } => There::Nothing,
+                LocateOutcome::Link => There::Nothing,
                 LocateOutcome::Refused(status) if status < 500 => There::Nothing,
                 LocateOutcome::Refused(_)
                 | LocateOutcome::WouldBlock

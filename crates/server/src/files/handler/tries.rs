@@ -59,6 +59,7 @@ impl Files {
                 LocateOutcome::Directory if is_folder => Err(403.into()),
                 LocateOutcome::Directory
                 | LocateOutcome::SlashMissing
+                | LocateOutcome::Link
                 | LocateOutcome::Refused(404) => continue,
                 LocateOutcome::Refused(status) => Err(status.into()),
                 LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
@@ -104,6 +105,7 @@ impl Files {
             }
             LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
             LocateOutcome::Refused(status) if status != 404 => Err(status.into()),
+            LocateOutcome::Link => Err(403.into()),
             // Never another fallback.
             LocateOutcome::Refused(_)
             | LocateOutcome::SlashMissing

@@ -182,7 +182,7 @@ fn each_failure_of_the_kernel_has_its_status() {
     for (error, expected) in [
         (Errno::NOENT, 404),
         (Errno::NOTDIR, 404),
-        (Errno::LOOP, 404),
+        (Errno::LOOP, 403),
         (Errno::XDEV, 404),
         (Errno::NAMETOOLONG, 404),
         (Errno::NXIO, 404),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use kettle_config::Route;
+use kettle_config::{Route, Symlinks};
 
 use super::stage::Stage;
 
@@ -150,4 +150,24 @@ async fn nothing_outside_the_root_and_nothing_hidden_is_served() {
     }
     let public = server.get("/.well-known/acme-challenge/token", &[]).await;
     assert_eq!(public.text(), "public");
+}
+
+#[tokio::test]
+async fn a_link_that_is_not_followed_is_forbidden_and_other_files_are_tried() {
+    let linked = || {
+        let stage = Stage::new().file("b/file", "x").file("index.html", "shell");
+        symlink("loop", stage.folder.path().join("root/loop")).unwrap();
+        symlink("b", stage.folder.path().join("root/folder")).unwrap();
+        symlink("loop", stage.folder.path().join("root/b/index.html")).unwrap();
+        stage.route(|route| route.symlinks = Symlinks::Never)
+    };
+    let server = linked().open();
+    for (target, status) in
+        [("/loop", 403), ("/folder/file", 403), ("/b/", 403), ("/b/file", 200), ("/none", 404)]
+    {
+        assert_eq!(server.get(target, &[]).await.status, status, "{target}");
+    }
+    // As with `try_files` of nginx.
+    let server = linked().route(|route| route.fallback = Some("/index.html".to_owned())).open();
+    assert_eq!(server.get("/loop", &[]).await.text(), "shell");
 }

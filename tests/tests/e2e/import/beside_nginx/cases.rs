@@ -9,6 +9,7 @@ mod compare;
 mod format;
 
 use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::unix::fs::symlink;
 use std::time::{Duration, SystemTime};
 
 use kettle_tests::environment::wait_until;
@@ -260,6 +261,12 @@ fn lay_out(case: &Case, place: &Path, ports: &[(u16, u16)]) {
     for file in &case.files {
         if let Some(folder) = file.path.strip_suffix('/') {
             fs::create_dir_all(place.join(folder)).unwrap();
+            continue;
+        }
+        if let Some(link) = &file.link {
+            let path = place.join(&file.path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            symlink(link, path).unwrap();
             continue;
         }
         match file.path.starts_with("nginx/") {

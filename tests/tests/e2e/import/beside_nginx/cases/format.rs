@@ -19,6 +19,8 @@ pub(super) struct File {
     pub(super) content: Vec<u8>,
     /// Beside it lies the same, compressed.
     pub(super) has_gzip: bool,
+    /// It is a symbolic link to this.
+    pub(super) link: Option<String>,
 }
 
 /// A server behind both, on a port that the configuration names.
@@ -201,14 +203,18 @@ fn file(path: &str, text: &str) -> File {
     if let Some((path, bytes)) = path.split_once(" = ") {
         let letters = b"0123456789abcde\n".iter().copied().cycle();
         let content = letters.take(bytes.parse().unwrap()).collect();
-        return File { path: path.to_owned(), content, has_gzip: false };
+        return File { path: path.to_owned(), content, has_gzip: false, link: None };
     }
+    let (path, link) = match path.split_once(" -> ") {
+        Some((path, link)) => (path, Some(link.to_owned())),
+        None => (path, None),
+    };
     let content = text.trim_end_matches('\n').as_bytes().to_vec();
     let (path, has_gzip) = match path.strip_suffix(" gzip") {
         Some(path) => (path, true),
         None => (path, false),
     };
-    File { path: path.to_owned(), content, has_gzip }
+    File { path: path.to_owned(), content, has_gzip, link }
 }
 
 fn backend(port: &str, text: &str) -> Backend {
