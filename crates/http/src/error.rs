@@ -69,10 +69,12 @@ pub enum RequestError {
     TrailersTooLarge,
     /// A percent sign in the path is not followed by two hexadecimal digits.
     PathEncoding,
-    /// The path holds NUL, another control character, a backslash or an encoded slash.
+    /// The path holds NUL or another control character, or an encoded slash that a server might read otherwise.
     PathCharacter,
-    /// The path climbs above the root, or hides a dot segment behind percent-encoding.
+    /// The path climbs above the root.
     PathTraversal,
+    /// The path holds a backslash, an encoded slash, or a dot segment behind percent-encoding; no file served here has such a name.
+    PathAmbiguous,
     /// The decoded path is not UTF-8; no file served here has such a name.
     PathNotUtf8,
 }
@@ -126,6 +128,7 @@ impl RequestError {
             RequestError::PathEncoding => (400, "path_encoding"),
             RequestError::PathCharacter => (400, "path_character"),
             RequestError::PathTraversal => (400, "path_traversal"),
+            RequestError::PathAmbiguous => (404, "path_ambiguous"),
             RequestError::PathNotUtf8 => (404, "path_not_utf8"),
         }
     }

@@ -99,9 +99,12 @@ impl TargetParts {
             None => (rest, None),
         };
         let extent = |part: &str| Extent::of(part.as_bytes(), head);
-        let path = match is_normal(path)? {
+        let path = match is_normal(path) {
             true => TargetPath::AsSent(extent(path).ok_or(RequestError::HeadTooLarge)?),
-            false => rebuilt_path(path)?,
+            false => rebuilt_path(path).map_err(|error| match error {
+                RequestError::PathAmbiguous if climbs(path) => RequestError::PathTraversal,
+                error => error,
+            })?,
         };
         Ok(Self {
             form,
@@ -170,18 +173,36 @@ pub(crate) fn split_absolute(raw_target: &str) -> Option<(&str, &str)> {
 }
 
 /// Whether a path that is empty or begins with `/` is its own decoded form.
-fn is_normal(raw: &str) -> Result<bool, RequestError> {
+fn is_normal(raw: &str) -> bool {
     let mut is_normal = !raw.is_empty();
     let mut previous = 0;
     for byte in raw.bytes() {
-        // A backslash is a separator to some clients and file systems.
-        if byte == b'\\' {
-            return Err(RequestError::PathCharacter);
-        }
-        is_normal &= byte != b'%' && !(previous == b'/' && matches!(byte, b'/' | b'.'));
+        let is_resolved = previous == b'/' && matches!(byte, b'/' | b'.');
+        is_normal &= !(is_resolved || matches!(byte, b'%' | b'\\'));
         previous = byte;
     }
-    Ok(is_normal)
+    is_normal
+}
+
+/// True if a path leads above the root for a program that decodes it before it looks for slashes and dots.
+#[must_use]
+pub fn climbs(path: &str) -> bool {
+    let mut plain = path.to_ascii_lowercase();
+    for (encoded, decoded) in [("%2f", "/"), ("%2e", ".")] {
+        plain = plain.replace(encoded, decoded);
+    }
+    let mut depth = 0_usize;
+    for segment in plain.split('/') {
+        depth = match segment {
+            "" | "." => depth,
+            ".." => match depth.checked_sub(1) {
+                Some(above) => above,
+                None => return true,
+            },
+            _ => depth + 1,
+        };
+    }
+    false
 }
 
 /// RFC 3986 §5.2.4 on decoded segments, except that climbing above the root is refused instead
@@ -203,7 +224,7 @@ fn rebuilt_path(raw: &str) -> Result<TargetPath, RequestError> {
                 let start = path.len();
                 decode_segment(segment.as_bytes(), &mut path, &mut slashes)?;
                 if matches!(path.get(start..), Some(b"." | b"..")) {
-                    return Err(RequestError::PathTraversal);
+                    return Err(RequestError::PathAmbiguous);
                 }
             }
         }
@@ -247,6 +268,10 @@ fn decode_segment(
             slashes.has_encoded = true;
             path.extend_from_slice(ENCODED_SLASH);
             continue;
+        }
+        // A backslash is a separator to some clients and file systems.
+        if decoded == b'\\' {
+            return Err(RequestError::PathAmbiguous);
         }
         if is_refused(decoded) {
             return Err(RequestError::PathCharacter);

@@ -35,7 +35,7 @@ const BY_STATUS: &[(u16, &[RequestError])] = &[
             PathTraversal,
         ],
     ),
-    (404, &[PathNotUtf8]),
+    (404, &[PathAmbiguous, PathNotUtf8]),
     (414, &[TargetTooLong]),
     (431, &[HeadTooLarge, TooManyFields, TrailersTooLarge]),
     (501, &[MethodTooLong, ConnectUnsupported, TransferCodingUnsupported]),

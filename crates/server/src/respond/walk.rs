@@ -9,7 +9,7 @@ mod start;
 use std::borrow::Cow;
 
 use kettle_http::RequestError;
-use kettle_http::target::Target;
+use kettle_http::target::{Target, climbs};
 use kettle_runtime::disk::DiskDeadline;
 
 use super::{Responder, own_page};
@@ -63,6 +63,15 @@ impl<T: Into<HttpError>> From<T> for Failure {
 /// True if the path has an encoded slash that this route does not take: not all servers would read it alike.
 pub(super) fn is_slash_refused(head: &Head, route: Option<&Route>) -> bool {
     head.has_encoded_slash() && !route.is_some_and(Route::takes_encoded_slashes)
+}
+
+/// Why it is refused there: no file has such a name, and a server might read it otherwise.
+fn slash_refusal(head: &Head, route: Option<&Route>) -> RequestError {
+    match (route.is_some_and(|route| route.proxy().is_some()), head.path()) {
+        (true, _) => RequestError::PathCharacter,
+        (false, Ok(path)) if !climbs(path) => RequestError::PathAmbiguous,
+        (false, _) => RequestError::PathTraversal,
+    }
 }
 
 /// True if a path is of this route too as servers may read it: without parameters (`/a;b`), or with encoded slashes as slashes.
@@ -310,7 +319,7 @@ impl Place<'_> {
         }
         // As any other request it was counted.
         if is_slash_refused(&request.head, self.route) {
-            return Err(RequestError::PathCharacter.status().into());
+            return Err(slash_refusal(&request.head, self.route).status().into());
         }
         let Some(route) = self.route else {
             // A path that no route has, or the server as a whole.

@@ -26,13 +26,13 @@ fn requests_in_a_row_are_counted_and_the_connection_stays() {
 
 #[test]
 fn what_is_refused_for_its_path_is_counted_and_has_the_sites_page() {
-    let setup = Setup::default().file("www/a", "content").file("400.html", "what is that");
+    let setup = Setup::default().file("www/a", "content").file("404.html", "what is that");
     let limit = "rate_limit = { requests = 1, period = \"1h\", burst = 2 }";
-    let setup = setup.route(limit).site("error_pages = { 400 = \"400.html\" }");
+    let setup = setup.route(limit).site("error_pages = { 404 = \"404.html\" }");
     let kettle = Kettle::start(setup);
     let mut client = kettle.connect(TLS13_AES_128);
     client.send(&[get("/a%2fb").repeat(2), get("/a")].concat()).unwrap();
-    for (status, body) in [(400, Some("what is that")), (400, Some("what is that")), (429, None)] {
+    for (status, body) in [(404, Some("what is that")), (404, Some("what is that")), (429, None)] {
         let response = client.response();
         assert_eq!(response.status, status);
         assert!(body.is_none_or(|body| response.body == body.as_bytes()));

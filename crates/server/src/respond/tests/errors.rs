@@ -131,8 +131,12 @@ async fn what_an_error_needs_is_said_once() {
 #[tokio::test]
 async fn targets_that_mean_nothing_good_get_400() {
     let server = Stage::new().file("a", "x").open();
-    for target in ["/a%00", "/%zz", "/a%2", "/a%5cb", "/a%2fb", "/%2e%2e"] {
+    for target in ["/a%00", "/%zz", "/a%2", "/%2e%2e", "/a/..%2f..%2fb", "/a/%2e%2e/%2e%2e/b"] {
         assert_eq!(server.get(target, &[]).await.status, 400, "{target}");
+    }
+    // No file has such a name.
+    for target in ["/a%5cb", "/a%2fb", "/b/..%2fa", "/b/..%5ca", "/b\\a", "/b/%2e%2e/a"] {
+        assert_eq!(server.get(target, &[]).await.status, 404, "{target}");
     }
 }
 

@@ -148,9 +148,10 @@ async fn the_longest_prefix_decides_who_is_asked_and_no_spelling_goes_round_it()
     ] {
         assert_eq!(server.get(target, &[]).await.status, 401, "{target}");
     }
-    for target in ["/closed%2fa", "/open/%2e%2e/closed/a", "/closed\\a", "/..%2fclosed/a"] {
-        assert_eq!(server.get(target, &[]).await.status, 400, "{target}");
+    for target in ["/closed%2fa", "/open/%2e%2e/closed/a", "/closed\\a"] {
+        assert_eq!(server.get(target, &[]).await.status, 404, "{target}");
     }
+    assert_eq!(server.get("/..%2fclosed/a", &[]).await.status, 400);
     assert_eq!(server.get("/Closed/a", &[]).await.status, 404);
     assert_eq!(server.get("/closed/a", &[&credentials("ann:secret")]).await.text(), "secret");
 }
