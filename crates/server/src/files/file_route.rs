@@ -53,6 +53,8 @@ pub struct FileRoute {
     pub falls_back_for_folders: bool,
     /// Paths on the site that it does not answer for.
     fallback_except: DenyPatterns,
+    /// True if clients are not told of its paths.
+    pub is_internal: bool,
     /// Whether folders without an index file are listed.
     pub listing: bool,
     /// Whether OPTIONS is answered.
@@ -231,6 +233,7 @@ impl FileRoute {
             fallback: route.fallback.clone(),
             falls_back_for_folders: route.fallback_for_folders,
             fallback_except: DenyPatterns::new(&route.fallback_except),
+            is_internal: route.internal,
             listing: route.listing,
             answers_options: route.answer_options,
             codings: route.precompressed.clone(),

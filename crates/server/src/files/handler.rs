@@ -207,15 +207,12 @@ impl Files {
         let head = &*request.head;
         let below = route.below(target.path).ok_or(404_u16)?;
         if let Some(tries) = &route.tries {
-            return self.try_each(route, tries, target, below, request).await;
+            return self.try_each(route, tries, target, (asked, below), request).await;
         }
         let is_rewritten = asked != target.path;
         let falls_back = || route.falls_back_for(target.path) && route.falls_back_for(asked);
         let Some(relative) = below.strip_prefix('/') else {
-            return match is_rewritten {
-                true => Err(404.into()),
-                false => Ok(FileAnswer::Response(add_slash(route, target))),
-            };
+            return add_slash(route, target, asked).map(FileAnswer::Response);
         };
         if target.has_encoded_slash && route.leaves_missing {
             return self.leave_missing(route, relative, head).await;
@@ -228,9 +225,8 @@ impl Files {
                 return programs::answer(route, relative, path, path_info);
             }
             LocateOutcome::File(found) => self.answer(route, key, found, &root, look, head).await,
+            LocateOutcome::SlashMissing => add_slash(route, target, asked),
             // From the path that was asked for its links would lead elsewhere.
-            LocateOutcome::SlashMissing if is_rewritten => Err(404.into()),
-            LocateOutcome::SlashMissing => Ok(add_slash(route, target)),
             LocateOutcome::Directory if route.listing && !is_rewritten => {
                 self.list(route, relative, target, request).await
             }
@@ -449,9 +445,18 @@ fn key<'k>(route: &FileRoute, below: &'k str, head: &Head) -> KeyRef<'k> {
     KeyRef { route: route.number, preference, path: below }
 }
 
-/// Sends the client to the path of the folder, relative to which its links are meant.
-fn add_slash(route: &FileRoute, target: Target<'_>) -> Response {
-    redirect(301, &path_and_query(target, "/"), &route.configured)
+/// Sends the client to the path of the folder, relative to which its links are meant: as nginx does, to the one that a rewrite has made
+/// of the path that was `asked` for.
+///
+/// # Errors
+/// 404 where clients may not know that path, and where a rewrite would take the slash off again for ever.
+fn add_slash(route: &FileRoute, target: Target<'_>, asked: &str) -> Result<Response, HttpError> {
+    let is_rewritten = asked != target.path;
+    let comes_back = asked.strip_suffix('/') == Some(target.path);
+    match is_rewritten && (route.is_internal || comes_back) {
+        true => Err(404.into()),
+        false => Ok(redirect(301, &path_and_query(target, "/"), &route.configured)),
+    }
 }
 
 /// What keeps the names in a listing from doing anything, unless the operator says otherwise.

@@ -18,7 +18,7 @@ impl Files {
         route: &Arc<FileRoute>,
         tries: &Tries,
         target: Target<'_>,
-        below: &str,
+        (asked_path, below): (&str, &str),
         request: &Request<'_>,
     ) -> Result<FileAnswer, HttpError> {
         let head = &*request.head;
@@ -44,7 +44,7 @@ impl Files {
                 | LocateOutcome::Directory
                     if lacks_slash =>
                 {
-                    Ok(add_slash(route, target))
+                    add_slash(route, target, asked_path)
                 }
                 LocateOutcome::File(found) => {
                     self.answer(route, key, found, &root, look, head).await

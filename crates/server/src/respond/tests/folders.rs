@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 
 use kettle_config::{Route, Symlinks};
 
+use super::routes::server;
 use super::stage::Stage;
 
 #[tokio::test]
@@ -170,4 +171,35 @@ async fn a_link_that_is_not_followed_is_forbidden_and_other_files_are_tried() {
     // As with `try_files` of nginx.
     let server = linked().route(|route| route.fallback = Some("/index.html".to_owned())).open();
     assert_eq!(server.get("/loop", &[]).await.text(), "shell");
+}
+
+#[tokio::test]
+async fn the_slash_of_a_rewritten_folder_is_added_but_where_clients_may_not_know_it() {
+    // The last one takes off what the answer would add.
+    let server = server(
+        r#"
+        [[site.route]]
+        prefix = "/to"
+        rewrite = [{ to = "/b/c" }]
+        [[site.route]]
+        prefix = "/off"
+        rewrite = [{ from = "/off/*", to = "/inner/{1}" }]
+        [[site.route]]
+        prefix = "/inner"
+        root = "b"
+        internal = true
+        [[site.route]]
+        root = "root"
+        rewrite = [{ from = "/b/*/", to = "/b/{1}" }]
+        "#,
+    );
+    for (target, status, location) in [
+        ("/to?x=1", 301, Some("/b/c/?x=1")),
+        ("/off/c", 404, None),
+        ("/b/c", 301, Some("/b/c/")),
+        ("/b/c/", 404, None),
+    ] {
+        let reply = server.get(target, &[]).await;
+        assert_eq!((reply.status, reply.header("location")), (status, location), "{target}");
+    }
 }

@@ -83,7 +83,7 @@ async fn a_rewrite_is_looked_for_once_and_stays_below_the_root() {
     assert_eq!(server.get("/x/a.html", &[]).await.text(), "a");
     assert_eq!(server.get("/x/b/", &[]).await.text(), "b");
     let reply = server.get("/x/b?q", &[]).await;
-    assert_eq!((reply.status, reply.header("location")), (404, None), "no word of /b/");
+    assert_eq!((reply.status, reply.header("location")), (301, Some("/b/?q")), "as in nginx");
     assert_eq!(server.get("/bx", &[]).await.status, 404, "rewritten once only");
     for target in ["/x/", "/x/.c", "/x/none"] {
         assert_eq!(

@@ -54,6 +54,14 @@ async fn each_kind_of_place_finds_its_files() {
         [[site.route]]
         regex = '^/b/(x|y)'
         root = "root"
+        [[site.route]]
+        prefix = "/taken"
+        root = "root"
+        [[site.route]]
+        prefix = "/taken"
+        regex = '\.html$'
+        root = "b"
+        strip_prefix = true
         "#,
     );
     for (target, status, body) in [
@@ -62,6 +70,8 @@ async fn each_kind_of_place_finds_its_files() {
         // Of expressions the first in the file answers, whatever `root` stands there.
         ("/b/x.php", 403, ""),
         ("/whole/x.php", 403, ""),
+        ("/taken/index.html", 200, "b"),
+        ("/taken/b/c/x", 200, "c"),
         ("/b/cd", 200, "text"),
         ("/b/c/x", 200, "c"),
         ("/b/c/x/y", 200, "text"),
@@ -190,7 +200,8 @@ async fn a_rewrite_leads_to_another_route_which_asks_what_it_asks() {
         redirect = [{ to = "/there" }]
         "#,
     );
-    assert_eq!(answer(&server, "/article/c").await.0, 404);
+    let reply = server.get("/article/c", &[]).await;
+    assert_eq!((reply.status, reply.header("location")), (301, Some("/b/c/")));
     assert_eq!(answer(&server, "/article/index").await.0, 404);
     assert_eq!(answer(&server, "/in").await.0, 403);
     let reply = server.get("/once/x", &[]).await;
