@@ -138,7 +138,8 @@ fn check_parameters(trail: &str, route: &Route, fastcgi: &FastCgi, reader: &mut 
             continue;
         }
         let is_of_operator = name.starts_with("PHP_") || CHOOSING.contains(&name.as_str());
-        if is_of_operator && values.iter().any(FieldTemplate::has_words) {
+        let is_below = name == "DOCUMENT_ROOT" && values.iter().all(|it| is_below_root(it, route));
+        if is_of_operator && !is_below && values.iter().any(FieldTemplate::has_words) {
             let message = format!("`{name}` says what runs and how, so no request fills it in");
             reader.report_at(&place, message, Help::act("write a text without words"));
             continue;
@@ -164,6 +165,15 @@ fn check_parameters(trail: &str, route: &Route, fastcgi: &FastCgi, reader: &mut 
             reader.report_at(&place, message, Help::act(help));
         }
     }
+}
+
+/// True of a path below the route's root, of which groups of its expression say a part, as they say which program is found there.
+fn is_below_root(path: &FieldTemplate, route: &Route) -> bool {
+    let root = route.root.as_ref().and_then(|it| it.value.to_str());
+    let [FieldPart::Text(begin), rest @ ..] = path.parts() else { return false };
+    let below = root.and_then(|root| begin.strip_prefix(root.trim_end_matches('/')));
+    below.is_some_and(|below| below.starts_with('/') && !below.contains(".."))
+        && rest.iter().all(|part| matches!(part, FieldPart::Group(_)))
 }
 
 /// What programs cannot be told, or would not understand.

@@ -82,8 +82,12 @@ fn check_paths(trail: &str, route: &Route, reader: &mut Reader<'_>) {
         let setting = format!("{trail}.try.{number}");
         conditions::check_tried(&setting, text, route.regex.as_ref(), reader);
     }
+    // Of servers' paths none is taken off beside an expression.
+    let is_of_files = route.root.is_some() && (route.backend.is_none() || route.fastcgi.is_some());
     let is_stripped = match route.place() {
-        _ if route.regex.is_some() => false,
+        _ if route.regex.is_some() && !is_of_files => false,
+        Some(Place::TextPrefix(text)) if route.regex.is_some() => text.ends_with('/'),
+        Some(Place::Exact(_)) if route.regex.is_some() => false,
         Some(Place::TextPrefix(text)) => route.backend.is_some() || text.ends_with('/'),
         Some(Place::Prefix(_)) => true,
         Some(Place::Exact(_)) => route.backend.is_some(),

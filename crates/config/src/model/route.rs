@@ -171,7 +171,8 @@ settings! {
         /// With `backend`: the programs that it runs, if it speaks FastCGI.
         pub fastcgi: Option<FastCgi> = optional(section(), "none"),
         /// With `backend`: takes the route's `prefix`, `text_prefix` or `exact` off the path that servers are sent; with `root`: off
-        /// the path that is looked for, if it is a `text_prefix` that ends with a slash (`prefix` is replaced in any case).
+        /// the path that is looked for, if it is a `text_prefix` that ends with a slash, or a `prefix` beside `regex` (without that a
+        /// `prefix` is replaced in any case).
         pub strip_prefix: bool = flag(false),
         /// With `backend`: put before the path that servers are sent, and taken off the paths of their redirects. What clients ask
         /// for stays the key of stored responses.
@@ -421,12 +422,12 @@ impl Route {
         is_refusal || (denies_all && self.allow.is_empty())
     }
 
-    /// What of a path its `root` replaces: `prefix` without its last slash.
+    /// What of a path its `root` replaces: `prefix` without its last slash, or beside a `regex` only where it is to be taken off.
     #[must_use]
     pub fn replaced(&self) -> &str {
         match self.place() {
-            Some(Place::Prefix(prefix)) if self.regex.is_none() => prefix,
-            Some(Place::TextPrefix(text)) if self.regex.is_none() && self.strip_prefix => {
+            Some(Place::Prefix(prefix)) if self.regex.is_none() || self.strip_prefix => prefix,
+            Some(Place::TextPrefix(text)) if self.strip_prefix => {
                 text.strip_suffix('/').unwrap_or_default()
             }
             _ => "",

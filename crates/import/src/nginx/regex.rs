@@ -272,6 +272,12 @@ fn bare_bars(pattern: &str) -> Vec<usize> {
     bars
 }
 
+/// True if a text between brackets is one group that counts.
+pub(super) fn is_one_group(inside: &str) -> bool {
+    let group = format!("({inside})");
+    !inside.starts_with('?') && group_length(&group) == Some(group.len())
+}
+
 /// How long the group is that a text begins with.
 fn group_length(text: &str) -> Option<usize> {
     let mut depth = 0_usize;

@@ -243,3 +243,32 @@ fn what_is_no_file_goes_to_an_application_by_uwsgi() {
     assert!(routes.iter().any(|it| it.backend.is_some() && it.deny.is_empty()), "{routes:?}");
     assert!(routes.iter().any(|it| it.root.is_some() && it.backend.is_none()), "{routes:?}");
 }
+
+#[test]
+fn an_alias_runs_what_lies_there_where_the_file_itself_is_told() {
+    let alias = |inner: &str, script: &str| {
+        routes(&format!(
+            "location /pma {{ alias /usr/share; location ~ {inner} fastcgi_pass unix:/run/php.sock; \
+             fastcgi_param SCRIPT_FILENAME {script}; fastcgi_param DOCUMENT_ROOT $document_root; }} }}"
+        ))
+    };
+    for (inner, root) in [
+        (r"^/pma/(.+\.php)$ { alias /usr/share/$1;", "/usr/share/{1}"),
+        (r"\.php$ {", "/usr/share"),
+    ] {
+        let all = alias(inner, "$request_filename");
+        let route = all.iter().find(|it| it.fastcgi.is_some()).unwrap();
+        let place = (route.prefix.as_deref(), route.strip_prefix, route.replaced());
+        assert_eq!(place, (Some("/pma"), true, "/pma"), "{inner}");
+        assert_eq!(route.root.as_ref().unwrap().value.to_str(), Some("/usr/share"));
+        let params = &route.fastcgi.as_ref().unwrap().params;
+        let told = params.iter().find(|(name, _)| name == "DOCUMENT_ROOT");
+        let told = told.map(|(_, values)| {
+            values[0].parts().iter().map(ToString::to_string).collect::<String>()
+        });
+        assert_eq!(told.as_deref().unwrap_or("/usr/share"), root, "{inner}");
+        // The whole path stands behind the folder then, and nothing lies there.
+        let all = alias(inner, "$document_root$fastcgi_script_name");
+        assert!(all.iter().all(|it| it.fastcgi.is_none()), "{inner}");
+    }
+}

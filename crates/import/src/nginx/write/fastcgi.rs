@@ -59,13 +59,8 @@ impl Writer<'_> {
         }
         let params = scope.all(&format!("{protocol}_param"));
         let root = root_of(spot, scope)?;
-        let document_root = root.as_ref().filter(|it| it.path.is_none());
-        let document_root =
-            document_root.map(|it| self.below_prefix(&it.folder.display().to_string(), origin));
-        let document_root = document_root.map(|it| it.display().to_string());
-        // Without a folder nginx has its own.
-        let html = root.is_none().then(|| self.prefix.join("html").display().to_string());
-        let document_root = document_root.or(html);
+        let is_file = root.as_ref().is_some_and(|it| it.directive.word(0).ends_with("/$1"));
+        let document_root = self.document_root(root.as_ref(), is_file, origin);
         let script = script_of(&params, root, document_root.as_deref(), spot, directive)?;
         let mut own: Vec<(&str, String)> = Vec::new();
         let (mut settings, mut folder) = (Vec::new(), None);
@@ -97,7 +92,7 @@ impl Writer<'_> {
             own.push(("path_info", "true".to_owned()));
         }
         let root = document_root.as_deref();
-        if let (Script::Fixed(_), Some(root)) = (&script, root) {
+        if let (Script::Fixed(_), Some(root), false) = (&script, root, is_file) {
             own.push(("root", quoted(root)));
         }
         let mut told = self.params(&params, root, spot, (&script, protocol));
@@ -143,6 +138,23 @@ impl Writer<'_> {
             to if to.contains("://") => Err(Shut { directive, why: OVER_TLS }),
             to => Ok((to.to_owned(), protocol)),
         }
+    }
+
+    /// What `$document_root` stands for; nothing where it is not the same for all. The alias of a group is the file itself.
+    fn document_root(
+        &mut self,
+        root: Option<&Root<'_>>,
+        is_file: bool,
+        origin: &Origin,
+    ) -> Option<String> {
+        let Some(root) = root else {
+            // Without a folder nginx has its own.
+            return Some(self.prefix.join("html").display().to_string());
+        };
+        let text = root.folder.display().to_string();
+        let folder = root.path.is_none().then(|| self.below_prefix(&text, origin))?;
+        let group = if is_file { "/{1}" } else { "" };
+        Some(format!("{}{group}", folder.display()))
     }
 
     /// What is said of requests for programs, and of their answers.
@@ -229,7 +241,8 @@ impl Writer<'_> {
                     && matches!(script, Script::Asked(..))
                 || name == "DOCUMENT_ROOT"
                     && ROOTS.contains(&value)
-                    && !matches!(script, Script::Application);
+                    && !matches!(script, Script::Application)
+                    && !root.is_some_and(|it| it.ends_with("/{1}"));
             // The last one of a name counts.
             told.retain(|(known, _)| known != name);
             if name == "DOCUMENT_URI"
@@ -243,8 +256,9 @@ impl Writer<'_> {
                 continue;
             }
             let said = translated(value, root, spot).filter(|_| !OWN.contains(&name));
-            let is_fixed =
-                name.starts_with("PHP_") || ["DOCUMENT_ROOT", "SCRIPT_NAME"].contains(&name);
+            let is_fixed = name.starts_with("PHP_")
+                || name == "SCRIPT_NAME"
+                || name == "DOCUMENT_ROOT" && !ROOTS.contains(&value);
             match said.filter(|said| !(is_fixed && said.contains('{'))) {
                 Some(said) => told.push((name.to_owned(), values(&[said]))),
                 None => {
@@ -286,8 +300,11 @@ fn script_of<'t>(
             ["$fastcgi_script_name", "$uri", "/$fastcgi_script_name"].contains(&name)
         });
     if is_asked {
-        let root =
-            root.filter(|it| it.path.is_none()).ok_or(Shut { directive: param, why: NO_ROOT })?;
+        // `$document_root` is what an alias says, and the path behind it the whole one.
+        let is_below = |it: &Root<'_>| {
+            it.path.is_none() && (value == "$request_filename" || it.directive.name == "root")
+        };
+        let root = root.filter(is_below).ok_or(Shut { directive: param, why: NO_ROOT })?;
         let ending = match (&spot.key.regex, &spot.key.place) {
             (Some(regex), _) => ending_of(regex),
             (None, Place::Exact(path)) => ending_of_name(path),

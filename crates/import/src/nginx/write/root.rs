@@ -7,6 +7,7 @@ use kettle_config::Template;
 use super::place::{Spot, aliased};
 use super::route::Place;
 use crate::nginx::location::Shut;
+use crate::nginx::regex::{is_one_group, literal};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, parts};
@@ -58,6 +59,9 @@ pub(super) fn root_of<'t>(
         // All of its paths are this one.
         return Err(shut(ELSEWHERE));
     }
+    if let Some((folder, strips)) = same_names(spot, text).filter(|_| is_own_alias) {
+        return Ok(Some(Root { strips, ..root(folder) }));
+    }
     if text.contains('$') {
         let fixed = text.split('$').next().and_then(|it| it.rsplit_once('/')).map(|(it, _)| it);
         let fixed = fixed.filter(|it| !it.is_empty() && !is_prefix).ok_or(shut(VARIABLE))?;
@@ -97,12 +101,26 @@ pub(super) fn root_of<'t>(
         return Ok(Some(root(if folder.is_empty() { "/" } else { folder })));
     }
     let is_text = matches!(&spot.key.place, Place::Text(text) if text.ends_with('/'));
-    match (&spot.key.regex, is_prefix, is_text && file.ends_with('/')) {
-        (None, true, _) => Ok(Some(root(&file))),
-        (None, false, true) => Ok(Some(Root { strips: true, ..root(&file) })),
-        (Some(_), ..) => Err(shut(ELSEWHERE)),
-        (None, false, false) => Err(shut(GLUED)),
+    let strips = spot.key.regex.is_some() || !is_prefix;
+    match (is_prefix || is_text && file.ends_with('/'), &spot.key.regex) {
+        (true, _) => Ok(Some(Root { strips, ..root(&file) })),
+        (false, Some(_)) => Err(shut(ELSEWHERE)),
+        (false, None) => Err(shut(GLUED)),
     }
+}
+
+/// The folder of an alias like `/srv/b/$1` whose group is all that follows the beginning of the expression `^/a/(.+\.php)$`, where its
+/// files have the same names as below the place, or below the folder with that beginning; true if the place is to be taken off them.
+fn same_names<'a>(spot: &Spot<'_>, alias: &'a str) -> Option<(&'a str, bool)> {
+    let folder = alias.strip_suffix("/$1").filter(|it| !it.contains(['$', '{', '}']))?;
+    let (begin, group) = spot.key.regex.as_ref()?.strip_prefix('^')?.split_once("/(")?;
+    let begin = literal(begin).filter(|_| group.strip_suffix(")$").is_some_and(is_one_group))?;
+    let (folder, strips) = match &spot.key.place {
+        Place::Prefix(prefix) if *prefix == begin => (folder, true),
+        Place::Text(text) if text.strip_suffix('/') == Some(&*begin) => (folder, true),
+        _ => (folder.strip_suffix(&*begin)?, false),
+    };
+    (!folder.is_empty()).then_some((folder, strips))
 }
 
 const VARIABLE: &str =

@@ -203,3 +203,22 @@ async fn the_slash_of_a_rewritten_folder_is_added_but_where_clients_may_not_know
         assert_eq!((reply.status, reply.header("location")), (status, location), "{target}");
     }
 }
+
+#[tokio::test]
+async fn an_expression_takes_its_place_off_where_it_says_so() {
+    let server = server(
+        r#"
+        [[site.route]]
+        prefix = "/taken"
+        root = "root"
+        [[site.route]]
+        prefix = "/taken"
+        regex = '\.html$'
+        root = "b"
+        strip_prefix = true
+        "#,
+    );
+    for (target, text) in [("/taken/index.html", "b"), ("/taken/b/c/x", "c")] {
+        assert_eq!(server.get(target, &[]).await.text(), text, "{target}");
+    }
+}
