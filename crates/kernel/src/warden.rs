@@ -19,8 +19,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, pidfd_open, setsid,
-    waitid, waitpid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, pidfd_open,
+    set_parent_process_death_signal, setsid, waitid, waitpid,
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
 
@@ -270,6 +270,9 @@ impl Child {
 /// If the kernel refuses. That it knows nothing of a sandbox is no error.
 pub fn confine(files: Option<&Files>) -> io::Result<()> {
     set_no_new_privs(true)?;
+    // Without its warden it could run no program and would not be begun again: its end is what the server sees. Only who becomes another
+    // user later would lose this (PR_SET_PDEATHSIG(2const)).
+    set_parent_process_death_signal(Some(Signal::KILL))?;
     let none = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
     process::set_dumpable(false)?;

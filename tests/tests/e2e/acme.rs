@@ -200,6 +200,24 @@ fn an_issuer_that_is_killed_is_told_of_and_the_server_serves_on() {
 }
 
 #[test]
+fn a_warden_that_is_killed_is_told_of_at_once_and_the_server_serves_on() {
+    let setup = PebbleSetup::default();
+    let Some(pebble) = setup.start_or_skip() else { return };
+    let kettle = Kettle::start(fetching(&setup, ""));
+    wait_until_served(&kettle, &pebble);
+    kettle.wait_for_status("/issuer", "running");
+    let warden = child_of(kettle.process(), "kettle-warden");
+    let issuer = child_of(warden, "kettle-issuer");
+    kill_process(Pid::from_raw(warden.cast_signed()).unwrap(), Signal::KILL).unwrap();
+    kettle.wait_for_status("/issuer", "gone: certificates are not renewed; restart kettle");
+    kettle.messages().wait_for("the process that fetches certificates is gone");
+    wait_until("the issuer is gone, too", || !std::fs::exists(format!("/proc/{issuer}")).unwrap());
+    let said = kettle.ctl(&["acme", "status"]).output();
+    assert!(said.stderr.contains("does not run"), "{}{}", said.text(), said.stderr);
+    assert_eq!(get(&kettle, &pebble).succeed(), "hello");
+}
+
+#[test]
 fn a_reload_that_names_more_has_a_certificate_for_all_names_ordered() {
     let setup = PebbleSetup::default();
     let Some(pebble) = setup.start_or_skip() else { return };
