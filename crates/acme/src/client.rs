@@ -10,7 +10,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::{Bytes, BytesMut};
@@ -41,7 +41,14 @@ use crate::plan::WINDOW_ASKED;
 pub struct Client {
     asked: mpsc::Sender<Asked>,
     notes: Arc<Mutex<Notes>>,
+    /// The URL of the directory, and those that are kept.
+    directory: String,
+    directories: Directories,
 }
+
+/// The directories of an authority by their URLs, and when each was fetched: ten thousand questions when to renew are not to be
+/// twenty thousand.
+type Directories = Arc<Mutex<HashMap<String, (Instant, Bytes)>>>;
 
 /// What instant-acme does not hand on of an answer.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +65,7 @@ pub struct Notes {
 pub struct ClientTask {
     asked: mpsc::Sender<Asked>,
     task: JoinHandle<()>,
+    directories: Directories,
 }
 
 struct Asked {
@@ -72,13 +80,20 @@ impl ClientTask {
         let (asked, requests) = mpsc::channel(REQUESTS_MAX);
         let hosts =
             Rc::new(Hosts { trust, policy, pool: Rc::default(), known: RefCell::default() });
-        Self { asked, task: spawn_local(run(hosts, requests)) }
+        let task = spawn_local(run(hosts, requests));
+        Self { asked, task, directories: Directories::default() }
     }
 
-    /// A client for one try.
+    /// A client for one try, at the directory with this URL.
     #[must_use]
-    pub fn client(&self) -> Client {
-        Client { asked: self.asked.clone(), notes: Arc::default() }
+    pub fn client(&self, directory: &str) -> Client {
+        let (asked, directories) = (self.asked.clone(), Arc::clone(&self.directories));
+        Client { asked, notes: Arc::default(), directory: directory.to_owned(), directories }
+    }
+
+    /// Has each directory fetched again before it is used.
+    pub(crate) fn forget_directories(&self) {
+        locked(&self.directories).clear();
     }
 }
 
@@ -92,8 +107,26 @@ impl Client {
     /// What was noted of the last answer.
     #[must_use]
     pub fn notes(&self) -> Notes {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        locked(&self.notes).clone()
     }
+}
+
+impl Client {
+    /// Has the directory fetched again before it is used: something was wrong, which it may be about.
+    pub(crate) fn forget_directory(&self) {
+        locked(&self.directories).remove(&self.directory);
+    }
+
+    /// The directory, if it was fetched a while ago at most.
+    fn kept_directory(&self) -> Option<Bytes> {
+        let kept = locked(&self.directories);
+        let is_fresh = |at: &Instant| at.elapsed() < DIRECTORY_KEPT;
+        kept.get(&self.directory).filter(|(at, _)| is_fresh(at)).map(|(_, body)| body.clone())
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl HttpClient for Client {
@@ -101,9 +134,14 @@ impl HttpClient for Client {
         &self,
         request: Request<BodyWrapper<Bytes>>,
     ) -> Pin<Box<dyn Future<Output = Result<BytesResponse, Error>> + Send>> {
+        let is_directory = *request.uri() == *self.directory;
+        if let Some(body) = self.kept_directory().filter(|_| is_directory) {
+            let (parts, ()) = Response::new(()).into_parts();
+            return Box::pin(async { Ok(BytesResponse { parts, body: Box::new(body) }) });
+        }
+        let keep = is_directory.then(|| (self.directory.clone(), Arc::clone(&self.directories)));
         let (asked, notes) = (self.asked.clone(), Arc::clone(&self.notes));
-        let note =
-            move |noted: Notes| *notes.lock().unwrap_or_else(PoisonError::into_inner) = noted;
+        let note = move |noted: Notes| *locked(&notes) = noted;
         Box::pin(async move {
             note(Notes::default());
             let (parts, mut body) = request.into_parts();
@@ -132,6 +170,9 @@ impl HttpClient for Client {
                     "the authority answers {}, and redirects are not followed",
                     parts.status
                 ))));
+            }
+            if let Some((directory, directories)) = keep.filter(|_| parts.status.is_success()) {
+                locked(&directories).insert(directory, (Instant::now(), body.clone()));
             }
             Ok(BytesResponse { parts, body: Box::new(body) })
         })
@@ -381,6 +422,9 @@ const REQUEST_TIME_MAX: Duration = Duration::from_secs(60);
 const LOOKUP_TIME_MAX: Duration = Duration::from_secs(10);
 const ADDRESSES_MAX: usize = 16;
 const ADDRESSES_KEPT: Duration = Duration::from_mins(1);
+
+/// How long a directory is taken for what it was.
+const DIRECTORY_KEPT: Duration = Duration::from_hours(1);
 
 /// An authority and its test directory have a few.
 const HOSTS_MAX: usize = 32;

@@ -122,6 +122,7 @@ impl From<std::io::Error> for Failure {
 impl Job<'_> {
     /// What an error is put down to, and its reason with all that the authority said.
     pub(crate) fn failure(&self, error: Error) -> Failure {
+        self.client.forget_directory();
         let name = &self.authority.name;
         match error {
             Error::Api(problem) => {

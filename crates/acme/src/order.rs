@@ -207,6 +207,7 @@ impl Job<'_> {
         let mut order = NewOrder::new(&identifiers);
         if let Some(profile) = &self.authority.profile {
             if !account.profiles().any(|known| known.name == profile) {
+                self.client.forget_directory();
                 let known: Vec<&str> = account.profiles().map(|known| known.name).collect();
                 let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
                 let reason = format!(

@@ -28,6 +28,10 @@ impl Issuer {
                 else {
                     return;
                 };
+                // It may be that which the attempt broke at.
+                if let Some(client) = shared.clients.get(authority) {
+                    client.forget_directories();
+                }
                 // What it had noted is on the disk.
                 let mut standing = shared.state.standing(&own.folder);
                 standing.installed = own.installed(&shared.state);

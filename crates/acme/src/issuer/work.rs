@@ -139,7 +139,6 @@ impl Shared {
         else {
             return Outcome::Asked;
         };
-        let client = task.client();
         let directory = match &work {
             Work::Rehearse { .. } | Work::TryAlone { .. } if !site.is_bound_to_account() => {
                 authority.test_directory.as_deref()
@@ -147,6 +146,7 @@ impl Shared {
             _ => None,
         };
         let directory = directory.unwrap_or(&authority.directory);
+        let client = task.client(directory);
         let (state, server, warden) = (&self.state, &self.server, &self.warden);
         let purpose = work.purpose(site, standing);
         let (accounts, client) = (&self.accounts, &client);

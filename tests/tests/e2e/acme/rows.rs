@@ -67,6 +67,20 @@ fn orders_do_not_wait_behind_questions_that_are_not_answered() {
 }
 
 #[test]
+fn the_directory_is_fetched_once_for_many_questions() {
+    let Some((_pebble, front, setup)) = behind_front(&PebbleSetup::default(), |_| Act::Pass) else {
+        return;
+    };
+    let site = |n| {
+        let route = "route = [{ root = \"www\" }]";
+        format!("[[site]]\nnames = [\"n{n}.test\"]\nacme = {{}}\n{route}\n")
+    };
+    let _kettle = Kettle::start(setup.more(&(0..3).map(site).collect::<String>()));
+    wait_until("all have asked when to renew", || front.asked("GET /draft-ietf-acme") >= 4);
+    assert_eq!(front.asked("GET /dir"), 1);
+}
+
+#[test]
 fn an_authority_that_is_slow_is_waited_for() {
     let rule = |_: &str| Act::PassLate(Duration::from_millis(300));
     let Some((pebble, front, setup)) = behind_front(&PebbleSetup::default(), rule) else { return };
