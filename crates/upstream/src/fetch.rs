@@ -36,7 +36,7 @@ async fn try_fetch(
     on_interim: &impl Fn(&ResponseHead<Bytes>),
 ) -> Result<UpstreamResponse, UpstreamError> {
     let mut upstream = Arc::clone(upstream);
-    let mut attempts = upstream.backend.attempts(request.client);
+    let mut attempts = upstream.backend.attempts(request.client).by_key(request.key);
     let mut reuse = request.reuse();
     // The answer of a server that is taken if no other has one.
     let mut kept: Option<Box<(InFlight, ResponseHead<Bytes>)>> = None;

@@ -28,6 +28,8 @@ pub struct OutgoingRequest {
     pub is_doubtful: bool,
     /// The server that its client's cookie names.
     pub asked_server: Option<u64>,
+    /// What chooses its server, for backends that go by that.
+    pub key: Option<u64>,
     /// For which answers and failures another server is asked, if it may be repeated.
     pub retries: Retries,
     /// For whom it is, for backends that choose a server by that.
@@ -131,6 +133,7 @@ impl OutgoingRequest {
             says_no_content,
             is_doubtful,
             asked_server: None,
+            key: None,
             retries: Retries::default(),
             client,
             timeout,

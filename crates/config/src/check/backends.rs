@@ -67,6 +67,21 @@ fn check_cookie(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
     }
 }
 
+/// What decides is written where something does.
+fn check_hash(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
+    let is_hash = backend.balance == Balance::Hash;
+    if is_hash && backend.hash.is_none() && !reader.is_written(&format!("backend.{index}.hash")) {
+        if let Some(place) = reader.place(&format!("backend.{index}.balance")) {
+            let message = "nothing says which text of a request decides".to_owned();
+            let help = "write `hash` as well, such as hash = \"{uri}\"";
+            reader.report_at(&place, message, Help::act(help));
+        }
+    } else if !is_hash && let Some(place) = reader.place(&format!("backend.{index}.hash")) {
+        let message = "`hash` is about `balance = \"hash\"`".to_owned();
+        reader.report_at(&place, message, Help::act("write that as well, or remove this"));
+    }
+}
+
 fn check_servers(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
     let list = format!("backend.{index}.server");
     let is_unread = reader.is_written(&list) && reader.place(&list).is_none();
@@ -76,6 +91,7 @@ fn check_servers(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
         reader.report_located(&backend.name, message, Help::write(help));
     }
     check_cookie(index, backend, reader);
+    check_hash(index, backend, reader);
     let mut first: HashMap<String, usize> = HashMap::new();
     for (number, server) in backend.servers.iter().enumerate() {
         let address = &server.address;

@@ -57,6 +57,10 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
             named.extend(own);
         }
     }
+    let backends = config.backends.iter().enumerate();
+    let hashes = backends
+        .filter_map(|(number, it)| Some((format!("backend.{number}.hash"), it.hash.as_ref()?)));
+    named.extend(hashes);
     for (setting, template) in named {
         names.check_words(&setting, template.maps(), reader);
     }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::tls::{Certificate, StartTls, Suite, TlsVersion};
 use crate::located::Located;
 use crate::setting::{
-    AUTHORITY, Roots, ServerAddress, duration, flag, located_server_address, located_text, number,
-    optional, required, roots, rules, section, sections, settings, text, texts, word, word_list,
-    word_list_or_none,
+    AUTHORITY, FieldTemplate, Roots, ServerAddress, duration, field_words, flag,
+    located_server_address, located_text, number, optional, required, roots, rules, section,
+    sections, settings, text, texts, word, word_list, word_list_or_none,
 };
 use crate::word::words;
 
@@ -25,6 +25,9 @@ words! {
         /// The same, where the first three bytes of an IPv4 address are what counts: a client whose provider changes the last one comes back,
         /// and so do all clients behind one network of 256 addresses. Of IPv6 the whole address counts.
         NetworkHash = "network-hash",
+        /// The same text that `hash` makes of a request gets the same server, as long as it is there. Where that is empty, and for connections of tunnels,
+        /// it is the one with the fewest connections for its weight.
+        Hash = "hash",
         /// The first in the order of the file; the next only when it is full or gone.
         First = "first",
         /// The one that the client's cookie names (`[backend.cookie]`), also while it is drained; where that is none that is well, or
@@ -119,6 +122,8 @@ settings! {
         pub protocol: BackendProtocol = word(BackendProtocol::Http1),
         /// Which server gets the next connection, among those that can be reached and have room.
         pub balance: Balance = word(Balance::LeastConnections),
+        /// With `balance = "hash"`: the text that decides, with the words of `request_headers`. On a route with `cache` those of one client are empty.
+        pub hash: Option<FieldTemplate> = optional(field_words(), "it is written"),
         /// With `balance = "cookie"`: the cookie by which clients come back to their server.
         pub cookie: Option<ServerCookie> = optional(section(), "`kettle_server`"),
         /// Whether a server is told by a PROXY header whom the connection is for. Only turn it on for servers that

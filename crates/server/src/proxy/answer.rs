@@ -163,7 +163,7 @@ async fn ask(
     trace: &mut Trace,
 ) -> Result<Answer, PassError> {
     let mut upstream = Arc::clone(&route.upstream);
-    let attempts = upstream.backend.attempts(outgoing.client);
+    let attempts = upstream.backend.attempts(outgoing.client).by_key(outgoing.key);
     let mut attempts = attempts.beginning_with(outgoing.asked_server);
     let asks_upgrade = route.is_asked_to_upgrade(request);
     let vouched = route.vouched(request).filter(|(name, _)| *name == AUTHORIZATION);

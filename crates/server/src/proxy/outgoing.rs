@@ -11,6 +11,7 @@ use kettle_http::h1::framing::BodyFraming;
 use kettle_http::target::{Target, reference};
 use kettle_http::trailers::TrailerFilter;
 use kettle_runtime::client_address::ClientHost;
+use kettle_upstream::backend::balance::hash;
 use kettle_upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 
 use super::ProxyRoute;
@@ -55,6 +56,7 @@ impl ProxyRoute {
                 outgoing.field(name, value);
             }
         }
+        outgoing.key = self.key_of(&words);
         self.add_own(&mut outgoing, &words);
         self.vouched(request).for_each(|(name, value)| outgoing.field(name, value));
         self.add_forwarded(&mut outgoing, client, asked.as_deref());
@@ -110,6 +112,12 @@ impl ProxyRoute {
             vouched: None,
             source: &self.words,
         }
+    }
+
+    /// What chooses the server of a request, if that is a text of it, and not empty.
+    pub(super) fn key_of(&self, words: &Words<'_>) -> Option<u64> {
+        let template = self.upstream.backend.settings.hash.as_ref()?;
+        Some(hash(&words.fill(template)?))
     }
 
     /// Which of a request's trailers a server gets.

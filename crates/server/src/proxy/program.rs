@@ -226,6 +226,7 @@ impl ProxyRoute {
         let form = (protocol, self.upstream.keeps_connections());
         let host = Some(&*host).filter(|_| is_http_host);
         let mut outgoing = OutgoingRequest::to_program(form, method, host, client, self.timeout)?;
+        outgoing.key = self.key_of(words);
         let mut told = Told { route, outgoing: &mut outgoing };
         told.say("GATEWAY_INTERFACE", "CGI/1.1");
         told.say("SERVER_SOFTWARE", "kettle");

@@ -110,6 +110,7 @@ impl ProxyRoute {
                 outgoing.field(name, value);
             }
         }
+        outgoing.key = self.key_of(&words);
         self.add_own(&mut outgoing, &words);
         if !self.upstream.keeps_connections() {
             outgoing.field("connection", "close");

@@ -30,6 +30,8 @@ pub struct Connected<S = Socket> {
 pub struct Attempts {
     backend: Arc<Backend>,
     client: ClientHost,
+    /// What chooses its server, where its request does.
+    key: Option<u64>,
     /// The server that its cookie names.
     asked: Option<u64>,
     /// Servers that failed this client, by index.
@@ -67,6 +69,7 @@ impl Backend {
         Attempts {
             backend: Arc::clone(self),
             client,
+            key: None,
             asked: None,
             tried: Vec::new(),
             last_failure: None,
@@ -83,9 +86,14 @@ impl Attempts {
         Self { asked, ..self }
     }
 
+    /// Has this choose the servers, where the backend goes by it.
+    pub fn by_key(self, key: Option<u64>) -> Self {
+        Self { key, ..self }
+    }
+
     fn take(&self, now: Instant) -> Choice {
         let named = self.asked.and_then(|it| self.backend.take_named(it, &self.tried, now));
-        named.unwrap_or_else(|| self.backend.take(self.client, &self.tried, now))
+        named.unwrap_or_else(|| self.backend.take((self.client, self.key), &self.tried, now))
     }
 
     /// Waits for a slot. The server that a cookie names is waited for as others are, and no longer: then another one has to do.

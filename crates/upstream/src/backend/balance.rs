@@ -75,13 +75,18 @@ pub fn random_two(candidates: &[Candidate], random: u64) -> Option<usize> {
     }
 }
 
-/// Always the same one for the same address (weighted rendezvous hashing): a candidate that is lost moves only its own
-/// clients, and one that comes takes only those it will keep.
+/// Always the same one for the same address.
 #[must_use]
 pub fn source_hash(candidates: &[Candidate], client: ClientHost) -> Option<usize> {
-    let client = address_key(client);
+    keyed(candidates, address_key(client))
+}
+
+/// Always the same one for the same key (weighted rendezvous hashing): a candidate that is lost moves only its own
+/// keys, and one that comes takes only those it will keep.
+#[must_use]
+pub fn keyed(candidates: &[Candidate], key: u64) -> Option<usize> {
     let eligible = candidates.iter().enumerate().filter(|(_, it)| it.is_eligible);
-    let scored = eligible.map(|(index, it)| (index, score(mix(client ^ mix(it.key)), it.weight)));
+    let scored = eligible.map(|(index, it)| (index, score(mix(key ^ mix(it.key)), it.weight)));
     scored.max_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(index, _)| index)
 }
 
@@ -149,7 +154,9 @@ fn address_key(client: ClientHost) -> u64 {
     }
 }
 
-fn hash(bytes: &[u8]) -> u64 {
+/// FNV-1a: the same in every process.
+#[must_use]
+pub fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })

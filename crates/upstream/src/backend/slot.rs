@@ -54,7 +54,12 @@ impl Drop for Slot {
 
 impl Backend {
     /// Takes a slot on one of the servers that were not tried yet.
-    pub(super) fn take(&self, client: ClientHost, tried: &[usize], now: Instant) -> Choice {
+    pub(super) fn take(
+        &self,
+        (client, key): (ClientHost, Option<u64>),
+        tried: &[usize],
+        now: Instant,
+    ) -> Choice {
         // Round again only if another worker took the last slot in between. A connection that loses so often may as well wait.
         for _ in 0..ROUNDS_MAX {
             let group = self.group(tried, now);
@@ -79,7 +84,7 @@ impl Backend {
                 }
             };
             let Some((index, server)) = self
-                .choose(candidates, client)
+                .choose(candidates, client, key)
                 .and_then(|index| Some((index, self.servers.get(index)?)))
             else {
                 return Choice::Full;
@@ -136,20 +141,28 @@ impl Backend {
         })
     }
 
-    fn choose(&self, candidates: &[Candidate], client: ClientHost) -> Option<usize> {
+    fn choose(
+        &self,
+        candidates: &[Candidate],
+        client: ClientHost,
+        key: Option<u64>,
+    ) -> Option<usize> {
         let turn = || self.shared.turns.fetch_add(1, Relaxed);
-        match self.settings.balance {
-            Balance::LeastConnections | Balance::Cookie => {
+        match (self.settings.balance, key) {
+            (Balance::Hash, Some(key)) => balance::keyed(candidates, key),
+            (Balance::LeastConnections | Balance::Cookie | Balance::Hash, _) => {
                 balance::least_connections(candidates, turn())
             }
-            Balance::RoundRobin => {
+            (Balance::RoundRobin, _) => {
                 let mut credits = self.credits.lock().unwrap_or_else(PoisonError::into_inner);
                 balance::round_robin(candidates, &mut credits)
             }
-            Balance::RandomTwo => balance::random_two(candidates, balance::mix(turn() as u64)),
-            Balance::SourceHash => balance::source_hash(candidates, client),
-            Balance::NetworkHash => balance::source_hash(candidates, balance::network_of(client)),
-            Balance::First => balance::first(candidates),
+            (Balance::RandomTwo, _) => balance::random_two(candidates, balance::mix(turn() as u64)),
+            (Balance::SourceHash, _) => balance::source_hash(candidates, client),
+            (Balance::NetworkHash, _) => {
+                balance::source_hash(candidates, balance::network_of(client))
+            }
+            (Balance::First, _) => balance::first(candidates),
         }
     }
 }

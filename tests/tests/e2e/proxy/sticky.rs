@@ -7,17 +7,54 @@ use kettle_tests::client::Dialer;
 use kettle_tests::http::{Connection, Response, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::{Setup, unused_address};
+use tempfile::TempDir;
 
 use super::ok;
 
-fn setup(more: &str, servers: &[(&str, String)]) -> Setup {
+fn setup(settings: &str, servers: &[(&str, String)]) -> Setup {
+    let balance = if settings.starts_with("hash") { "hash" } else { "cookie" };
     let servers = servers.iter().map(|(name, address)| {
         format!("[[backend.server]]\nname = \"{name}\"\naddress = \"{address}\"\n")
     });
     Setup::default().more(&format!(
-        "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n[[backend]]\nname = \"app\"\nbalance = \"cookie\"\n{more}\n{}",
+        "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n[[backend]]\nname = \"app\"\nbalance = \"{balance}\"\n{settings}\n{}",
         servers.collect::<String>()
     ))
+}
+
+#[test]
+fn the_same_text_of_a_request_gets_the_same_server() {
+    let servers = ["one", "two", "three"].map(saying);
+    let with = |hash: &str, servers: &[(&str, String)]| {
+        let folder = TempDir::new().unwrap();
+        let kept = "[[site.route]]\nprefix = \"/kept\"\nbackend = \"app\"\ncache = { store = \"c\" }\n[[cache]]\nname = \"c\"";
+        let kept = format!("{kept}\ndirectory = \"{}\"\n", folder.path().display());
+        let setup = setup(&format!("hash = \"{hash}\""), servers).more(&kept);
+        (Kettle::start(setup), folder)
+    };
+    let (kettle, _store) = with("{uri}", &servers);
+    let [one, two, three] = servers.clone();
+    // Another host, with its servers in another order.
+    let (other, _store) = with("{uri}", &[three, one, two]);
+    let asked = |kettle: &Kettle, target: &str| {
+        let mut client = Dialer::default().connect(kettle.address());
+        client.send(&request("GET", target, "")).unwrap();
+        client.response().body
+    };
+    let mut seen = HashSet::new();
+    for number in 0..40 {
+        let target = format!("/app/{number}?a");
+        let first = asked(&kettle, &target);
+        assert!(asked(&kettle, &target) == first && asked(&other, &target) == first, "{target}");
+        seen.insert(first);
+    }
+    assert_eq!(seen.len(), 3, "texts are spread");
+    let kept: HashSet<_> = (0..40).map(|it| asked(&kettle, &format!("/kept/{it}"))).collect();
+    assert_eq!(kept.len(), 3, "what is kept is asked for by the same rule");
+    // Nobody says it: the least busy one.
+    let (empty, _store) = with("{cookie:none}", &servers);
+    let spread: HashSet<_> = (0..12).map(|_| asked(&empty, "/app")).collect();
+    assert_eq!(spread.len(), 3);
 }
 
 /// A server that says its name to each request.

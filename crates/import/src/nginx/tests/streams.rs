@@ -102,6 +102,26 @@ fn a_hash_of_another_thing_than_the_address_is_told_of() {
 }
 
 #[test]
+fn a_hash_of_a_request_goes_by_the_same_words() {
+    for (by, balance, hash) in [
+        ("$request_uri consistent", "hash", Some("{asked_uri}")),
+        ("$scheme$host", "hash", Some("{scheme}{host}")),
+        ("$cookie_a", "hash", Some("{cookie:a}")),
+        ("$remote_addr", "source-hash", None),
+        ("$x", "source-hash", None),
+    ] {
+        let text = format!(
+            "http {{ upstream u {{ hash {by}; server 10.0.0.1:5; }} server {{ listen 80; location / {{ proxy_pass http://u; }} }} }}"
+        );
+        let made = from(&text).unwrap();
+        assert!(made.toml.contains(&format!("balance = \"{balance}\"")), "{by}\n{}", made.toml);
+        let found = made.toml.lines().find_map(|line| line.strip_prefix("hash = "));
+        assert_eq!(found, hash.map(|it| format!("\"{it}\"")).as_deref(), "{by}");
+        assert_eq!(made.toml.contains("is not carried over as it is"), by == "$x", "{by}");
+    }
+}
+
+#[test]
 fn ip_hash_goes_by_three_bytes_of_an_address() {
     let text = "http { upstream u { ip_hash; server 10.0.0.1:5; } server { listen 80; location / { proxy_pass http://u; } } }";
     let made = from(text).unwrap();

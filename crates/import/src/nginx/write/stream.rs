@@ -261,8 +261,14 @@ impl Writer<'_> {
             self.output.text.set("protocol", quoted(protocol.as_str()), Some(place));
         }
         let upstream = target.upstream.map(Directive::inner).unwrap_or_default();
-        let balance = self.balance(upstream);
+        let (balance, hash) = match (self.balance(upstream, target.is_stream), sticky(upstream)) {
+            (_, Some(_)) => ("cookie", None),
+            (balance, None) => balance,
+        };
         self.output.text.set("balance", quoted(balance), Some(place));
+        if let Some((hash, origin)) = hash {
+            self.output.text.set("hash", quoted(&hash), Some(&origin));
+        }
         if scope.is_on("proxy_protocol") {
             self.output.text.set("send_proxy", quoted("v1"), Some(place));
         }
@@ -301,31 +307,6 @@ impl Writer<'_> {
             }
             self.backend_server(server, comes_back.then_some(number));
         }
-    }
-
-    fn balance(&mut self, upstream: &[Directive]) -> &'static str {
-        let mut balance = "round-robin";
-        self.tell(upstream);
-        for directive in upstream {
-            balance = match directive.name.as_str() {
-                "least_conn" => "least-connections",
-                "random" => "random-two",
-                "ip_hash" => "network-hash",
-                "hash" => {
-                    if directive.word(0) != "$remote_addr"
-                        && directive.word(0) != "$binary_remote_addr"
-                    {
-                        let message =
-                            format!("`{}` is not carried over as it is", spoken(directive));
-                        let help = "the client's address decides";
-                        self.output.warn(&directive.origin, message, help);
-                    }
-                    "source-hash"
-                }
-                _ => continue,
-            };
-        }
-        if sticky(upstream).is_some() { "cookie" } else { balance }
     }
 
     /// The cookie by which clients come back to their server.

@@ -1,10 +1,12 @@
 //! Where connections and requests go: an `upstream` or an address, and the name of the backend for one way to get there.
 
-use kettle_config::BackendProtocol;
+use kettle_config::{BackendProtocol, Origin};
 
 use super::Writer;
+use super::route::spoken;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
+use crate::nginx::variables::field;
 
 /// Where they go.
 pub(super) struct Target<'t> {
@@ -15,6 +17,7 @@ pub(super) struct Target<'t> {
     pub(super) is_tls: bool,
     /// What programs are told by.
     pub(super) protocol: Option<BackendProtocol>,
+    pub(super) is_stream: bool,
     /// Whether its `upstream` is another backend's, too.
     pub(super) is_shared: bool,
 }
@@ -57,7 +60,42 @@ impl Writer<'_> {
         let is_other = |it: &String| *it != identity && it.contains(&place);
         let is_shared = upstream.is_some() && self.output.backend_names.values().any(is_other);
         let name = self.output.backend_name(to, end, &identity);
-        Target { name, upstream, address, is_tls, protocol, is_shared }
+        Target { name, upstream, address, is_tls, protocol, is_stream, is_shared }
+    }
+
+    /// Which of its servers is asked, and the text that decides, if one does.
+    pub(super) fn balance(
+        &mut self,
+        upstream: &[Directive],
+        is_stream: bool,
+    ) -> (&'static str, Option<(String, Origin)>) {
+        let (mut balance, mut hash) = ("round-robin", None);
+        self.tell(upstream);
+        for directive in upstream {
+            balance = match directive.name.as_str() {
+                "least_conn" => "least-connections",
+                "random" => "random-two",
+                "ip_hash" => "network-hash",
+                "hash" if ["$remote_addr", "$binary_remote_addr"].contains(&directive.word(0)) => {
+                    "source-hash"
+                }
+                "hash" => match field(directive.word(0)).filter(|_| !is_stream) {
+                    Some(text) => {
+                        hash = Some((text, directive.origin.clone()));
+                        "hash"
+                    }
+                    None => {
+                        let message =
+                            format!("`{}` is not carried over as it is", spoken(directive));
+                        let help = "the client's address decides";
+                        self.output.warn(&directive.origin, message, help);
+                        "source-hash"
+                    }
+                },
+                _ => continue,
+            };
+        }
+        (balance, hash.filter(|_| balance == "hash"))
     }
 }
 
