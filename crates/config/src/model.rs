@@ -61,7 +61,9 @@ pub use route::{
     Coding, EarlyHints, IfModifiedSince, Missing, RequestBuffering, RetryOn, Route, TypeTable,
 };
 pub use site::{Hsts, Site};
-pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};
+pub use tls::{
+    Certificate, ClientAuth, ClientAuthKey, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion,
+};
 
 pub use crate::setting::{
     BackendHost, Believed, CacheRule, Captures, Expression, Expressions, FieldPart, FieldTemplate,

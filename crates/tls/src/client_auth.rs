@@ -8,6 +8,8 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, UnixTime};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer;
 
 use crate::error::PolicyError;
 use crate::peer_identity::PeerIdentity;
@@ -32,6 +34,8 @@ pub struct ClientAuth {
     pub roots: Roots,
     /// What was revoked. With lists, each certificate below the root needs one that is valid now and knows of it.
     pub revocation: Option<RevocationLists>,
+    /// How many authorities may stand between a certificate and its root; as many as rustls takes (six) without.
+    pub depth: Option<usize>,
 }
 
 impl ClientAuth {
@@ -50,7 +54,7 @@ impl ClientAuth {
         }
         let verifier = builder.build().map_err(|error| PolicyError::Refused(error.to_string()))?;
         let lists_until = self.revocation.as_ref().map_or(u64::MAX, |lists| lists.until);
-        Ok(Arc::new(NotingVerifier { verifier, lists_until }))
+        Ok(Arc::new(NotingVerifier { verifier, lists_until, depth: self.depth }))
     }
 }
 
@@ -61,6 +65,33 @@ struct NotingVerifier {
     verifier: Arc<dyn ClientCertVerifier>,
     /// A revocation list runs out then, in seconds since 1970.
     lists_until: u64,
+    depth: Option<usize>,
+}
+
+/// The authorities of a chain that may stand in a path with no more of them than this, by their names; nothing where there are
+/// more candidates, so that nobody can tell how long the path is. Those who signed themselves are roots or nothing.
+fn within<'c>(
+    depth: usize,
+    end_entity: &CertificateDer<'_>,
+    intermediates: &'c [CertificateDer<'c>],
+) -> Option<Vec<CertificateDer<'c>>> {
+    let names = |der: &[u8]| {
+        let (_, certificate) = X509Certificate::from_der(der).ok()?;
+        let [issuer, subject] = [certificate.issuer(), certificate.subject()];
+        Some((issuer.as_raw().to_vec(), subject.as_raw().to_vec()))
+    };
+    let mut left: Vec<_> =
+        intermediates.iter().filter_map(|der| Some((der, names(der)?))).collect();
+    left.retain(|(_, (issuer, subject))| issuer != subject);
+    let (mut taken, mut issuers) = (Vec::new(), vec![names(end_entity)?.0]);
+    for _ in 0..depth {
+        let (next, others): (Vec<_>, _) =
+            left.into_iter().partition(|(_, (_, subject))| issuers.contains(subject));
+        left = others;
+        issuers = next.iter().map(|(_, (issuer, _))| issuer.clone()).collect();
+        taken.extend(next.into_iter().map(|(der, _)| CertificateDer::from(der.as_ref())));
+    }
+    (taken.len() <= depth).then_some(taken)
 }
 
 impl ClientCertVerifier for NotingVerifier {
@@ -82,7 +113,14 @@ impl ClientCertVerifier for NotingVerifier {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        let verified = self.verifier.verify_client_cert(end_entity, intermediates, now);
+        let within = match self.depth {
+            None => None,
+            Some(depth) => Some(
+                within(depth, end_entity, intermediates).ok_or(CertificateError::UnknownIssuer)?,
+            ),
+        };
+        let taken = within.as_deref().unwrap_or(intermediates);
+        let verified = self.verifier.verify_client_cert(end_entity, taken, now);
         let verified = verified.map_err(chain_error)?;
         may_sign(end_entity)?;
         let bad = |_| Error::InvalidCertificate(CertificateError::BadEncoding);

@@ -119,13 +119,20 @@ settings! {
         /// authority that signed a certificate of the client's chain, the root included, needs one that has not run out,
         /// or the client is refused.
         pub crl: Option<Located<PathBuf>> = optional(located_path(), "revocation is not checked"),
+        /// How many authorities may stand between a client's certificate and one of `roots`, as with nginx's `ssl_verify_depth`. A
+        /// client is refused that sends several certificates of one of them, where more would be left than that.
+        pub depth: Option<usize> = optional(number(1, 0, 6, "authorities"), "as many as six"),
     }
 }
 
+/// What a [`ClientAuth`] says, without its places.
+pub type ClientAuthKey<'c> = (ClientAuthMode, &'c Path, Option<&'c Path>, Option<usize>);
+
 impl ClientAuth {
     /// All of it without its places: two that are alike have the same.
-    pub fn key(&self) -> (ClientAuthMode, &Path, Option<&Path>) {
-        (self.mode, &self.roots.value, self.crl.as_ref().map(|crl| crl.value.as_path()))
+    pub fn key(&self) -> ClientAuthKey<'_> {
+        let crl = self.crl.as_ref().map(|crl| crl.value.as_path());
+        (self.mode, &self.roots.value, crl, self.depth)
     }
 }
 

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use kettle_config::{ClientAuth as ConfigClientAuth, ClientAuthMode as ConfigMode, Config};
+use kettle_config::{
+    ClientAuth as ConfigClientAuth, ClientAuthKey, ClientAuthMode as ConfigMode, Config,
+};
 use kettle_tls::trust::{RevocationLists, Roots};
 use kettle_tls::{ClientAuth, ClientAuthMode, SiteGroup};
 
@@ -14,10 +16,9 @@ use kettle_server::route::first_alike;
 
 /// What clients are asked for, by sites and by certificates of listeners.
 #[derive(Default)]
-pub(super) struct LoadedClientAuth<'c>(BTreeMap<Key<'c>, (&'c ConfigClientAuth, ClientAuth)>);
-
-/// As [`ConfigClientAuth::key`] gives it.
-type Key<'c> = (ConfigMode, &'c Path, Option<&'c Path>);
+pub(super) struct LoadedClientAuth<'c>(
+    BTreeMap<ClientAuthKey<'c>, (&'c ConfigClientAuth, ClientAuth)>,
+);
 
 impl LoadedClientAuth<'_> {
     /// What was loaded for these settings.
@@ -76,5 +77,5 @@ fn load_one(
         ConfigMode::Required => ClientAuthMode::Required,
         ConfigMode::Optional => ClientAuthMode::Optional,
     };
-    Some(ClientAuth { mode, roots: roots?, revocation: revocation? })
+    Some(ClientAuth { mode, roots: roots?, revocation: revocation?, depth: settings.depth })
 }

@@ -1,11 +1,10 @@
 //! Ways around a certificate that clients are asked for: what leads to the same backend and asks for others, or for none.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
 
 use kettle_config::{
-    BackendChoices, ClientAuth, ClientAuthMode, Config, Diagnostic, ListenerKind, Position, Reach,
-    Site,
+    BackendChoices, ClientAuth, ClientAuthKey, ClientAuthMode, Config, Diagnostic, ListenerKind,
+    Position, Reach, Site,
 };
 
 /// What leads to a backend.
@@ -22,7 +21,7 @@ struct Door<'c> {
 /// What leads to one backend: of doors that are alike, the first.
 #[derive(Default)]
 struct Doors<'c> {
-    known: HashSet<(Option<Asked<'c>>, bool, bool)>,
+    known: HashSet<(Option<ClientAuthKey<'c>>, bool, bool)>,
     asking: Vec<Door<'c>>,
     /// Nobody looks at what is asked for inside.
     opaque: Vec<Door<'c>>,
@@ -31,9 +30,6 @@ struct Doors<'c> {
     /// A site that is served without TLS.
     plain: Option<Door<'c>>,
 }
-
-/// As [`ClientAuth::key`] gives it.
-type Asked<'c> = (ClientAuthMode, &'c Path, Option<&'c Path>);
 
 /// A warning for each pair of doors to one backend of which one asks for what the other does not.
 pub(super) fn warnings<'c>(config: &'c Config, reach: &Reach<'c>) -> Vec<Diagnostic> {
@@ -261,7 +257,7 @@ impl<'c> Doors<'c> {
 }
 
 impl<'c> Door<'c> {
-    fn asked(&self) -> Option<Asked<'c>> {
+    fn asked(&self) -> Option<ClientAuthKey<'c>> {
         self.client_auth.map(ClientAuth::key)
     }
 

@@ -8,6 +8,7 @@ use rustls::client::{Resumption as ClientResumption, Tls12Resumption};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{AlertDescription, ClientConfig, ClientConnection};
 use rustls_pki_types::ServerName;
+use rustls_pki_types::pem::PemObject;
 
 use super::*;
 use crate::acceptors::Acceptors;
@@ -31,7 +32,12 @@ fn revocation(pem: &str) -> RevocationLists {
 }
 
 fn required(authorities: &[&Authority]) -> ClientAuth {
-    ClientAuth { mode: ClientAuthMode::Required, roots: roots(authorities), revocation: None }
+    ClientAuth {
+        mode: ClientAuthMode::Required,
+        roots: roots(authorities),
+        revocation: None,
+        depth: None,
+    }
 }
 
 fn resumption() -> SharedResumption {
@@ -341,12 +347,42 @@ fn session_of_a_chain_too_long_for_tickets_is_not_resumed() {
     }
 }
 
+/// As `ssl_verify_depth` counts: authorities between the certificate and the root.
+#[test]
+fn chain_with_more_authorities_than_the_depth_is_refused() {
+    let all: Vec<Authority> =
+        ["root", "one", "two", "three"].iter().map(|name| Authority::new(name)).collect();
+    let der = |pem: String| CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+    let auth = required(&[&all[0]]);
+    for version in VERSIONS {
+        for between in 0..all.len() {
+            let mut alice = all[between].client(&client_parameters("alice", 1));
+            for number in (1..=between).rev() {
+                alice.chain.push(der(all[number - 1].sign_authority(&all[number])));
+            }
+            // A root that is sent, and one that has nothing to do with it, do not count.
+            alice.chain.push(der(all[0].own_pem()));
+            alice.chain.push(der(Authority::new("root").sign_authority(&Authority::new("x"))));
+            for depth in [None, Some(0), Some(1), Some(2), Some(3)] {
+                let acceptors = acceptors(version, Some(&ClientAuth { depth, ..auth.clone() }));
+                let is_in = connect(client(Some(&alice)), &acceptors).is_ok();
+                assert_eq!(is_in, depth.is_none_or(|it| between <= it), "{between} of {depth:?}");
+                if !is_in {
+                    let refusal = refusal(client(Some(&alice)), &acceptors);
+                    assert_eq!(refusal, ("unknown_ca", AlertDescription::UnknownCA));
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn session_made_for_another_audience_is_not_resumed() {
     let (authority, other) = (Authority::new("ca.example"), Authority::new("other.example"));
     let alice = authority.client(&client_parameters("alice", 1));
     let here = required(&[&authority]);
     let optional = ClientAuth { mode: ClientAuthMode::Optional, ..here.clone() };
+    let shallow = ClientAuth { depth: Some(1), ..here.clone() };
     let listed = |serials: &[u64]| ClientAuth {
         revocation: Some(revocation(&authority.revoke(serials, 2126))),
         ..here.clone()
@@ -360,6 +396,7 @@ fn session_made_for_another_audience_is_not_resumed() {
         ("another service", elsewhere, with(Some(&here))),
         ("a certificate was not needed", with(Some(&optional)), with(Some(&here))),
         ("a CA was removed", with(Some(&both)), with(Some(&here))),
+        ("a shorter chain is asked for", with(Some(&here)), with(Some(&shallow))),
         ("a list came", with(Some(&here)), with(Some(&empty_list))),
         ("a list changed", with(Some(&empty_list)), with(Some(&longer_list))),
     ];
@@ -402,7 +439,8 @@ fn order_of_authorities_makes_no_other_audience() {
     // Signed anew it would be another certificate.
     let of = |pem: String| {
         let roots = Roots::load(&Files::new().write("roots.pem", pem), None).expect("roots").0;
-        let auth = ClientAuth { mode: ClientAuthMode::Required, roots, revocation: None };
+        let auth =
+            ClientAuth { mode: ClientAuthMode::Required, roots, revocation: None, depth: None };
         SiteGroup { client_auth: Some(&auth), ..SiteGroup::default() }.audience()
     };
     assert_eq!(of(pems.0.clone() + &pems.1), of(pems.1.clone() + &pems.0 + &pems.1));

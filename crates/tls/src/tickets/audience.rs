@@ -32,6 +32,9 @@ impl Audience {
                 digests.dedup();
                 add(digests.as_flattened());
             }
+            if let Some(depth) = client_auth.depth {
+                add(&(depth as u64).to_be_bytes());
+            }
         }
         let hash = hash.finish();
         Self(hash.as_ref().first_chunk().copied().unwrap_or_default())

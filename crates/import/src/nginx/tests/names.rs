@@ -8,7 +8,7 @@ use super::*;
 /// refuses all, and `*` of the default.
 #[test]
 fn no_site_answers_for_the_names_of_a_server_that_is_left_out() {
-    let verified = "ssl_verify_client on; ssl_client_certificate r.pem; ssl_verify_depth 3;";
+    let verified = "ssl_verify_client on; ssl_client_certificate r.pem; ssl_ocsp on;";
     for (servers, expected) in [
         (
             ["default_server;", "; server_name a.example; location ~ (?R) { deny all; }"],

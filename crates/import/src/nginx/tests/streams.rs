@@ -14,8 +14,8 @@ fn a_server_of_a_stream_that_would_ask_for_less_is_left_out() {
     let tls = "ssl_certificate c; ssl_certificate_key k; ssl_client_certificate a;";
     for (words, listeners) in [
         ("ssl_verify_client on;", 1),
-        ("ssl_verify_client on; ssl_verify_depth 1;", 0),
-        ("ssl_verify_client off; ssl_verify_depth 1;", 1),
+        ("ssl_verify_client on; ssl_ocsp on;", 0),
+        ("ssl_verify_client off; ssl_ocsp on;", 1),
         ("proxy_ssl on; proxy_ssl_verify on; proxy_ssl_crl r;", 0),
         // nginx does not look at it then.
         ("proxy_ssl_verify on; proxy_ssl_crl r;", 1),
@@ -27,6 +27,27 @@ fn a_server_of_a_stream_that_would_ask_for_less_is_left_out() {
         let found = made.config().unwrap().listeners.len();
         assert_eq!(found, listeners + 1, "{words}\n{}", made.toml);
     }
+}
+
+/// nginx takes one authority where nothing is said.
+#[test]
+fn chains_of_clients_are_as_long_as_nginx_takes_them() {
+    let asked = "ssl_verify_client on; ssl_client_certificate a;";
+    for (words, depth) in [
+        ("", Some(1)),
+        ("ssl_verify_depth 0;", Some(0)),
+        ("ssl_verify_depth 1;", Some(1)),
+        ("ssl_verify_depth 2;", Some(2)),
+        ("ssl_verify_depth 9;", None),
+    ] {
+        let config = config(&server(&format!("root /srv; {asked} {words}")));
+        assert_eq!(config.sites[0].client_auth.as_ref().unwrap().depth, depth, "{words}");
+    }
+    let made =
+        server(&format!("root /srv; {asked} ssl_ocsp on;").replace("client on", "client optional"));
+    let made = imported(&made);
+    assert!(made.config().unwrap().sites[0].client_auth.is_none(), "{}", made.toml);
+    assert!(made.toml.contains("nobody is asked for a certificate because of `ssl_ocsp on`"));
 }
 
 #[test]

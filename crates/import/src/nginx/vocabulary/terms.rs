@@ -151,7 +151,7 @@ pub(super) static TERMS: &[Term] = &[
         "it serves to fetch OCSP responses, which kettle does not",
     ),
     not_here("ssl_dhparam", "hstd"),
-    dropped("ssl_verify_depth", "hstd", "chains of clients may have the length that X.509 allows"),
+    carried("ssl_verify_depth", "hstd"),
     not_here("ssl_buffer_size", "hs"),
     not_here("ssl_early_data", "hs"),
     dropped(
@@ -161,17 +161,17 @@ pub(super) static TERMS: &[Term] = &[
     ),
     dropped(
         "ssl_ocsp",
-        "hs",
+        "hstd",
         "write `crl` below [site.client_auth] for certificates that were revoked",
     ),
     dropped(
         "ssl_ocsp_cache",
-        "hs",
+        "hstd",
         "write `crl` below [site.client_auth] for certificates that were revoked",
     ),
     dropped(
         "ssl_ocsp_responder",
-        "hs",
+        "hstd",
         "write `crl` below [site.client_auth] for certificates that were revoked",
     ),
     dropped("ssl_certificate_cache", "hstd", "certificates are kept in memory"),

@@ -279,13 +279,10 @@ impl Writer<'_> {
         let path = |writer: &Self, it: &Directive| {
             quoted(&writer.folder.join(it.word(0)).display().to_string())
         };
-        if scope.find("ssl_verify_depth").is_none() {
-            let message = "chains of clients may have six authorities below their root";
-            self.output.warn(
-                &verify.origin,
-                message,
-                "nginx takes one, if ssl_verify_depth says nothing",
-            );
+        if let Some(directive) = asks_responders(scope) {
+            let message =
+                format!("nobody is asked for a certificate because of `{}`", spoken(directive));
+            return self.output.lose(&directive.origin, message, NO_OCSP);
         }
         let (roots_path, origin) = (path(self, roots), Some(&verify.origin));
         self.output.text.table(table, origin);
@@ -294,6 +291,15 @@ impl Writer<'_> {
         if let Some(crl) = scope.find("ssl_crl") {
             let crl_path = path(self, crl);
             self.output.text.set("crl", crl_path, Some(&crl.origin));
+        }
+        let depth = scope.find("ssl_verify_depth");
+        match depth.map_or(Ok(DEPTH), |it| it.word(0).parse::<u32>()) {
+            Ok(depth) if depth >= CHAIN_MAX => {}
+            Ok(authorities) => {
+                let origin = depth.map_or(&verify.origin, |it| &it.origin);
+                self.output.text.set("depth", authorities, Some(origin));
+            }
+            Err(_) => depth.into_iter().for_each(|it| self.unreadable(it, "1")),
         }
     }
 }
@@ -309,14 +315,15 @@ fn tls_offer<'d>(versions: Option<&'d Directive>, ciphers: Option<&'d Directive>
     TlsOffer { versions, ciphers, ..TlsOffer::default() }
 }
 
-/// What makes clients' certificates harder to get than kettle does.
+/// What makes clients' certificates, which all must have, harder to get than kettle does. Who need not have one comes without.
 pub(super) fn laxer_client_auth<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
-    scope.find("ssl_verify_client").filter(|it| it.word(0) != "off")?;
-    let ocsp = scope.find("ssl_ocsp").filter(|it| it.word(0) != "off");
-    let ocsp = ocsp.map(|directive| Shut { directive, why: NO_OCSP });
-    let is_short = |it: &&Directive| it.word(0).parse::<u32>().is_ok_and(|depth| depth < CHAIN_MAX);
-    let depth = scope.find("ssl_verify_depth").filter(is_short);
-    ocsp.or(depth.map(|directive| Shut { directive, why: LONG_CHAINS }))
+    scope.find("ssl_verify_client").filter(|it| it.word(0) == "on")?;
+    asks_responders(scope).map(|directive| Shut { directive, why: NO_OCSP })
+}
+
+/// What has others asked if a client's certificate was revoked.
+fn asks_responders<'t>(scope: &Scope<'t>) -> Option<&'t Directive> {
+    scope.find("ssl_ocsp").filter(|it| it.word(0) != "off")
 }
 
 /// What makes a backend's certificate harder to get than kettle does. nginx looks at the list where it verifies.
@@ -327,11 +334,11 @@ pub(super) fn laxer_backend<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
 
 /// Authorities between a certificate and its root, as kettle takes them.
 const CHAIN_MAX: u32 = 6;
+/// The same in nginx, where nothing is said.
+const DEPTH: u32 = 1;
 const NO_OCSP: &str = "nobody is asked whether a client's certificate was revoked: write `ssl_crl` for those that were";
 const NO_CRL: &str =
     "nobody is asked whether a backend's certificate was revoked: `pins` of it say whose is taken";
-const LONG_CHAINS: &str =
-    "chains of clients may have six authorities below their root: leave it out if that is as good";
 
 /// Commands that say what is offered.
 const CARRIED: [&str; 5] =

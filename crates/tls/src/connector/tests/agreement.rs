@@ -106,7 +106,7 @@ async fn a_protocol_is_agreed_on_or_there_is_none() {
 }
 
 fn asking(authority: &Authority, identity: &Arc<Identity>, mode: ClientAuthMode) -> Acceptors {
-    let auth = ClientAuth { mode, roots: roots(authority), revocation: None };
+    let auth = ClientAuth { mode, roots: roots(authority), revocation: None, depth: None };
     let group = SiteGroup { client_auth: Some(&auth), ..SiteGroup::default() };
     acceptors(&Policy::default(), identity, &group)
 }
