@@ -103,6 +103,11 @@ impl Trial {
             let request = self.random.request();
             let host = request.host;
             let [expected, found] = [&theirs, &ours].map(|server| server.ask(&request, host));
+            // nginx 1.22 falls over a path that `try_files` made shorter than its location, before `proxy_pass` with a path.
+            if expected.status == 0 && TcpStream::connect(theirs.address).is_err() {
+                println!("seed {}: nginx ended at {request}", self.seed);
+                break;
+            }
             // Servers are asked for paths without what kettle merges and resolves.
             let has_other_page = || {
                 expected.is_passed && found.is_passed && request.is_resolved()
@@ -153,6 +158,9 @@ fn looser(
     has_other_page: impl Fn() -> bool,
 ) -> Option<&'static str> {
     let is_good = |status: u16| (200..300).contains(&status);
+    if kettle.status == 0 && kettle.body.is_empty() {
+        return Some("no answer");
+    }
     if kettle.is_passed && !nginx.is_passed {
         return Some("a backend is asked");
     }
@@ -284,23 +292,17 @@ impl Server {
     }
 }
 
-/// The status, the type and the body of an answer.
+/// The status, the type and the body of an answer; no status where the connection ends without one.
 fn exchange(mut client: Client, request: &Request) -> (u16, String, Vec<u8>) {
-    if client.send(&request.bytes()).is_err() {
+    let _ = client.send(&request.bytes());
+    let _ = client.end();
+    if client.beyond().is_empty() {
         return (0, String::new(), Vec::new());
     }
     let response = client.response_head();
     let kind = field(&response, "content-type").to_ascii_lowercase();
     let kind = kind.split(';').next().unwrap_or_default().to_owned();
-    let body = match (request.method, response.header("content-length")) {
-        ("HEAD", _) => Vec::new(),
-        (_, Some(length)) => client.receive_exactly(length.parse().unwrap()),
-        (_, None) => {
-            let _ = client.end();
-            std::mem::take(client.beyond())
-        }
-    };
-    (response.status, kind, body)
+    (response.status, kind, std::mem::take(client.beyond()))
 }
 
 /// A server that answers each request with its target, and how often it was asked.
@@ -331,7 +333,7 @@ fn backend() -> (SocketAddr, Arc<AtomicUsize>) {
 
 const NGINX_PROGRAM: &str = "/usr/sbin/nginx";
 /// Behind the first few are those that found something once.
-const FIXED: [u64; 42] = [
+const FIXED: [u64; 43] = [
     1,
     2,
     3,
@@ -374,6 +376,7 @@ const FIXED: [u64; 42] = [
     1_795_846_463_425_432,
     1_795_858_698_686_247,
     1_795_911_826_103_481,
+    1_795_940_429_068_288,
 ];
 const FRESH: u64 = 2;
 const REQUESTS: usize = 60;

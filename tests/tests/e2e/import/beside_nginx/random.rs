@@ -4,7 +4,11 @@ use std::fmt;
 use std::net::SocketAddr;
 
 /// SplitMix64.
-pub(super) struct Random(u64);
+pub(super) struct Random {
+    state: u64,
+    /// Whether it says what earlier seeds did not: each is the same for ever.
+    has_more: bool,
+}
 
 /// An nginx.conf, in which `ADDRESS`, `FOLDER`, `BACKEND` and `STREAM0` stand for what they are.
 pub(super) struct Configuration {
@@ -60,12 +64,12 @@ impl fmt::Display for Request {
 
 impl Random {
     pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self { state: seed, has_more: seed > OLD_SEEDS }
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
@@ -122,10 +126,16 @@ impl Random {
         for _ in 0..self.below(3) {
             text.push_str(&format!("        {}\n", self.one_of(&SERVER_WORDS)));
         }
+        if self.has_more && self.is(40) {
+            text.push_str(&format!("        {}\n", self.one_of(&UNSAID)));
+        }
         text.push_str("        location @app { proxy_pass http://BACKEND; }\n");
         let mut known = Vec::new();
         for _ in 0..self.below(6) {
             text.push_str(&self.location(&mut known, "", 2));
+        }
+        if self.has_more && self.is(30) {
+            text.push_str(&format!("        {}\n", self.one_of(&ODD_LOCATIONS)));
         }
         text + "    }\n"
     }
@@ -160,6 +170,9 @@ impl Random {
         Request { method, host, target }
     }
 }
+
+/// The last seed for which configurations have nothing of [`UNSAID`].
+const OLD_SEEDS: u64 = 1_795_946_000_000_000;
 
 const TYPES: [&str; 5] = [
     "",
@@ -210,6 +223,34 @@ const SERVER_WORDS: [&str; 16] = [
     "if ($request_method = POST) { return 405; }",
     "types { }",
     "disable_symlinks on;",
+];
+
+/// What a server asks before its locations, and kettle cannot say, or not all of it.
+const UNSAID: [&str; 12] = [
+    "if ($uri ~ (?<!x)a) { return 403; }",
+    "if ($request_method ~ (?<!x)OST) { rewrite ^/sub/ /pub/a.txt last; }",
+    "if ($args ~ (?<!y)x) { return 302 /a.txt; }",
+    "if ($uri ~ (?<!x)a) { rewrite ^/pub/(.*)$ /up/$1 break; } if ($args) { return 404; }",
+    "rewrite ^/sub(?<!x)/(.*)$ /pub/$1 last;",
+    "rewrite ^/up/(.*)$ /pub/$1 last; rewrite ^/pub(?<!x)/(.*)$ /sub/$1 last; rewrite ^/adm/ /a.txt last;",
+    "set $a 0; if ($uri ~ ^/sub) { set $a 1; } rewrite ^/sub/(.*)$ /pub/$1; if ($a) { return 403; }",
+    "set $a 0; if ($uri ~ ^/pub) { set $a 1; } rewrite ^/pub/(.*)$ /up/$1; location /up { if ($a) { return 403; } }",
+    "set $a 0; if ($args) { set $a 1; } rewrite ^/sub/(.*)$ /pub/$1? last; location /pub { if ($a) { return 403; } }",
+    "set $a 0; if ($uri ~ (?<!x)a) { set $a 1; } location /adm { if ($a) { return 403; } }",
+    "if ($args) { rewrite ^/sub/ /a.txt last; } if ($request_method = POST) { return 405; }",
+    "if ($args ~ (?<!y)x) { break; } rewrite ^/sub/(.*)$ /pub/$1 last;",
+];
+
+/// What no place of kettle is like.
+const ODD_LOCATIONS: [&str; 8] = [
+    "location /sub?x { return 200 said; }",
+    "location /a#b { deny all; }",
+    "location ~ /(?R)x { deny all; }",
+    "location ~ (?<!x)\\.js$ { deny all; }",
+    "location ^~ /up { location ~ (?<!x)html$ { deny all; } }",
+    "location /pub { location ~ /(?R)?x { deny all; } }",
+    "location ~ ^/(?!sub|pub) { deny all; }",
+    "location ~ ^/((?!sub).)*$ { deny all; }",
 ];
 
 const LOCATIONS: [&str; 40] = [
