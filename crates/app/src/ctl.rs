@@ -174,12 +174,12 @@ fn socket(arguments: &CtlArguments) -> Result<PathBuf, ExitCode> {
             let why = format!("{}, which {shown} names, is not there", socket.display());
             Ok(usual_because(&why).unwrap_or(socket))
         }
-        Ok(None) => usual_because(&format!("{shown} sets no control socket")).ok_or_else(|| {
-            fail(format_args!(
-                "{shown} sets no control socket; add `socket = \"{DEFAULT_SOCKET}\"` below \
-                 `[admin]` and start the server again"
-            ))
-        }),
+        // Under systemd it has that one all the same.
+        Ok(None) if usual.exists() => Ok(usual.clone()),
+        Ok(None) => Err(fail(format_args!(
+            "{shown} sets no control socket; add `socket = \"{DEFAULT_SOCKET}\"` below \
+             `[admin]` and start the server again"
+        ))),
         Err(mistakes) => {
             let first = mistakes.first().map_or("", |mistake| mistake.message.as_str());
             usual_because(&format!("{shown}: {first}")).ok_or_else(|| fail_with(&mistakes))

@@ -1,5 +1,6 @@
 //! `kettle run`: the server that a configuration file describes.
 
+use std::env;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -22,15 +23,27 @@ pub(crate) fn holding_commands(serve: impl FnOnce() -> ExitCode) -> ExitCode {
 /// Serves until told to stop.
 pub(crate) fn run(argument: &ConfigArgument) -> ExitCode {
     let config = match read(argument.path()) {
-        Ok(config) => config,
+        Ok(config) => with_socket_of_unit(config),
         Err(diagnostics) => return fail_for_good_with(&diagnostics),
     };
     logging::start(&config.log.level);
     let path = argument.path().to_path_buf();
-    match start(config, Some(Arc::new(move || read_again(&path)))) {
+    match start(config, Some(Arc::new(move || read_again(&path).map(with_socket_of_unit)))) {
         Ok(supervisor) => run_to_end(supervisor, log_addresses),
         Err(code) => code,
     }
+}
+
+/// Under systemd `systemctl reload` asks at the control socket, so there is one where the file says nothing of it: in the folder that
+/// `RuntimeDirectory=` of the unit makes (systemd.exec(5)).
+fn with_socket_of_unit(mut config: Config) -> Config {
+    if config.admin.socket.is_none()
+        && let Some(folders) = env::var_os("RUNTIME_DIRECTORY")
+        && let Some(folder) = env::split_paths(&folders).next().filter(|it| it.is_absolute())
+    {
+        config.admin.socket = Some(folder.join("admin.sock"));
+    }
+    config
 }
 
 /// Loads, binds and starts all that a configuration asks for, or says what is wrong with it. Without a loader a reload

@@ -101,7 +101,8 @@ settings! {
     /// The control socket used by `kettle ctl`.
     pub struct Admin {
         /// The Unix socket to listen on. Who may open it may reload and stop the server.
-        pub socket: Option<PathBuf> = optional(path(), "no control socket"),
+        pub socket: Option<PathBuf> = optional(
+            path(), "`admin.sock` in the `RuntimeDirectory=` of a unit of systemd, elsewhere no control socket"),
     }
 }
 

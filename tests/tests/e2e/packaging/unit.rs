@@ -42,6 +42,25 @@ fn the_unit_is_not_started_again_for_a_mistake_in_its_configuration() {
 }
 
 #[test]
+fn a_configuration_without_a_word_of_it_is_reloaded_by_the_unit() {
+    assert_eq!(settings("RuntimeDirectory").collect::<Vec<_>>(), ["kettle"]);
+    let reload = settings("ExecReload").collect::<Vec<_>>();
+    assert_eq!(reload, ["/usr/bin/kettle ctl reload --config /etc/kettle/kettle.toml"]);
+    let (_, folder) = Setup::default().lay_out();
+    folder.change_config("[admin]\nsocket = \"admin.sock\"\n", "");
+    folder.write("run/is_made", "");
+    let (socket, made) = (folder.path("run/admin.sock"), folder.path("run"));
+    let run = Tool::kettle(["run", "--config"]).args([folder.config()]);
+    let server = run.environment("RUNTIME_DIRECTORY", made.display().to_string()).start();
+    server.stderr.wait_for("listening on");
+    let reload = || Tool::kettle(["ctl", "reload", "--socket"]).args([&socket]).output();
+    let said = reload();
+    assert!(said.status.success() && said.text().contains("reloaded"), "{}", said.stderr);
+    folder.change_config("names = [\"localhost\"]", "names = 7");
+    assert!(reload().stderr.contains("the configuration has mistakes"));
+}
+
+#[test]
 fn the_unit_lets_all_system_calls_that_the_sandbox_lets() {
     if !has("systemd-analyze") {
         return;

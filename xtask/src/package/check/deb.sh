@@ -121,7 +121,7 @@ END
     within 60 renewed || fail "no renewal comes"
     trusted || fail "the renewed certificate is not trusted"
     grep 'certificate of example.test is there' "$root/tmp/serving"
-    # As systemd stops it: the eight lines name no control socket.
+    # Outside systemd the eight lines have no control socket.
     kill "$(tr -d ' ' <"$root/proc/$server/task/$server/children")"
     wait $server || { cat "$root/tmp/serving"; fail "the server ended badly"; }
     kill $authority $names
