@@ -139,7 +139,7 @@ cargo xtask measure growth [OPTIONS]   the same, the more files, kept responses,
 cargo xtask measure growth --bless     the same, and what was measured goes into docs/
 cargo xtask measure outage [OPTIONS]   certificates of kettle and Caddy while their authority is away, and worse
 cargo xtask measure outage --bless     the same, and what was seen goes into docs/
-cargo xtask measure outage --days      the same with certificates of six days and an outage of three, in a guest
+cargo xtask measure outage --days [--bless]   the same with certificates of six days and an outage of three, in a guest
 cargo xtask measure certificates [OPTIONS]   many certificates of kettle and Caddy: a start, one more, memory
 cargo xtask measure certificates --bless     the same, and what was measured goes into docs/
 cargo xtask measure work [OPTIONS]     the work of a request by every path, on Linux 7 under QEMU, beside nginx

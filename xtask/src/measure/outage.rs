@@ -372,4 +372,4 @@ const NAMES: usize = 5;
 /// How long is between two looks where something comes soon.
 const SOON: Duration = Duration::from_secs(3);
 /// So much more often it is looked once the authority is back.
-const LOOKS_AFTER: u32 = 6;
+const LOOKS_AFTER: u32 = 12;

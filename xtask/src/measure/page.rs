@@ -77,7 +77,11 @@ mod tests {
             assert_eq!(super::placed(&placed, command, "| table |\n").unwrap(), placed);
         }
         let page = include_str!("../../../docs/acme.md");
-        assert!(["outage", "certificates"].iter().all(|it| placed(page, it, "").is_some()));
+        assert!(
+            ["outage", "outage --days", "certificates"]
+                .iter()
+                .all(|it| placed(page, it, "").is_some())
+        );
         assert_eq!(placed("no marks", "growth", ""), None);
     }
 }

@@ -48,12 +48,12 @@ pub const MINUTES: Schedule = Schedule {
 
 /// Three days.
 pub const DAYS: Schedule = Schedule {
-    scenarios: &[Scenario::Slept, Scenario::Away, Scenario::Late],
+    scenarios: &[Scenario::Slept, Scenario::Late],
     lifetime: Duration::from_hours(6 * 24),
     away: Duration::from_hours(3 * 24),
     looked: Duration::from_hours(6 * 24 + 6),
     margin: Duration::from_hours(6),
     slept: Duration::from_hours(132),
-    between_looks: Duration::from_mins(30),
+    between_looks: Duration::from_hours(1),
     renew_interval: None,
 };

@@ -12,7 +12,7 @@ use crate::checkout;
 /// Writes what was seen and prints the table; into the documents if it is to be the new one.
 pub fn publish(record: &Value, arguments: &MeasureArguments) -> Result<(), String> {
     let (name, command, unit) = match arguments.is_days {
-        true => ("outage-days.json", "outage --days", HOURS),
+        true => ("outage-days.json", "outage --days", MINUTES),
         false => ("outage.json", "outage", SECONDS),
     };
     let table = render(record, unit);
@@ -57,7 +57,7 @@ fn render(record: &Value, (unit, unit_name): (f64, &str)) -> String {
         let _ = writeln!(
             text,
             "| {} | {} | {expired} | {} | {} | {} | {} | {} |",
-            said(scenario, unit == HOURS.0),
+            said(scenario),
             row["program"].as_str().unwrap_or_default(),
             row["orders"],
             row["refusals"],
@@ -69,11 +69,10 @@ fn render(record: &Value, (unit, unit_name): (f64, &str)) -> String {
     text
 }
 
-fn said(scenario: &str, is_days: bool) -> &str {
+fn said(scenario: &str) -> &str {
     match scenario {
         "slept" => "the machine sleeps for five and a half days",
         "late" => "the authority is away for three days, from just before renewals on",
-        "away" if is_days => "the authority is away for three days, from a day and a half on",
         "away" => "the authority is away for 5 minutes",
         "killed" => "one of two servers is killed as it orders",
         "changed" => "another authority in the configuration, the old one gone",
@@ -83,4 +82,4 @@ fn said(scenario: &str, is_days: bool) -> &str {
 }
 
 const SECONDS: (f64, &str) = (1.0, "s");
-const HOURS: (f64, &str) = (3600.0, "h");
+const MINUTES: (f64, &str) = (60.0, "min");
