@@ -18,12 +18,15 @@ mod upstream;
 mod user;
 
 use std::io;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use kettle_http::h1::framing::BodyWriter;
+use kettle_http::range::ByteRange;
 use kettle_kernel::bug;
 use kettle_kernel::bug::Bug;
 use kettle_runtime::deadlines::Interrupt;
+use kettle_runtime::open_file::OpenFile;
 use kettle_runtime::tx_path::{Reason, TxPath};
 use kettle_tls::stream::{Stream, StreamError};
 
@@ -87,6 +90,36 @@ impl Delivered {
             TxPath::User | TxPath::KernelWrite | TxPath::Plain => self.reason,
         };
         Self { path: TxPath::Plain, reason, ..self }
+    }
+}
+
+/// What of a file is still to be sent: how far a response is, as a value that one way of sending hands on to the next.
+#[derive(Clone, Copy)]
+pub(crate) struct Remaining<'f> {
+    pub(crate) file: &'f Arc<OpenFile>,
+    pub(crate) span: ByteRange,
+}
+
+impl Remaining<'_> {
+    /// True if all of it was sent.
+    pub(crate) fn is_over(self) -> bool {
+        self.span.bytes == 0
+    }
+
+    /// Returns no more than so many bytes of its front.
+    pub(crate) fn first(self, bytes: u64) -> Self {
+        Self { span: ByteRange { bytes: self.span.bytes.min(bytes), ..self.span }, ..self }
+    }
+
+    /// Takes off its front what was sent.
+    ///
+    /// # Errors
+    /// [`Bug`]: it was more than there is.
+    pub(crate) fn sent(&mut self, bytes: u64) -> Result<(), Bug> {
+        let left_bytes = self.span.bytes.checked_sub(bytes);
+        let left_bytes = left_bytes.ok_or_else(|| bug!("no more is sent than there is"))?;
+        self.span = ByteRange { start: self.span.start + bytes, bytes: left_bytes };
+        Ok(())
     }
 }
 
@@ -233,17 +266,12 @@ impl<'d> Delivery<'d> {
     ) -> Result<(), DeliveryError> {
         match (piece, self.delivered.path) {
             (Piece::Memory(bytes), TxPath::User) => self.user_memory(head, bytes, is_last).await,
-            (Piece::File(file, span), TxPath::User) => {
-                self.user_file(head, file, span, is_last).await
-            }
+            (Piece::File(left), TxPath::User) => self.user_file(head, left, is_last).await,
             (Piece::Memory(bytes), _) => self.kernel_memory(head, bytes).await,
-            (Piece::File(file, span), TxPath::KernelSendfile) => {
-                self.kernel_sendfile(head, file, span).await
+            (Piece::File(left), TxPath::KernelSendfile) => self.kernel_sendfile(head, left).await,
+            (Piece::File(left), TxPath::KernelWrite | TxPath::KernelSplice | TxPath::Plain) => {
+                self.kernel_file(head, left).await
             }
-            (
-                Piece::File(file, span),
-                TxPath::KernelWrite | TxPath::KernelSplice | TxPath::Plain,
-            ) => self.kernel_file(head, file, span).await,
         }
     }
 }

@@ -1,19 +1,16 @@
 //! What a response may ask of its client's side, whichever protocol that speaks. Each edge has one type for it, known when the
 //! program is compiled.
 
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_http::range::ByteRange;
 use kettle_runtime::clock::Clock as _;
 use kettle_runtime::deadlines::{Deadline, Pace};
-use kettle_runtime::open_file::OpenFile;
 use kettle_tls::stream::StreamError;
 use kettle_upstream::{UpstreamBody, UpstreamError};
 
-use super::{DeliveryError, FileBytes, Throttle};
+use super::{DeliveryError, FileBytes, Remaining, Throttle};
 use crate::request::{ConcurrentUpload, PieceSource};
 use crate::response::SendRate;
 use crate::worker_state::WorkerState;
@@ -22,7 +19,7 @@ use crate::worker_state::WorkerState;
 #[derive(Clone, Copy)]
 pub(crate) enum Piece<'b> {
     Memory(&'b [u8]),
-    File(&'b Arc<OpenFile>, ByteRange),
+    File(Remaining<'b>),
 }
 
 impl Piece<'_> {
@@ -30,7 +27,7 @@ impl Piece<'_> {
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Memory(bytes) => bytes.len() as u64,
-            Self::File(_, span) => span.bytes,
+            Self::File(left) => left.span.bytes,
         }
     }
 }
@@ -129,8 +126,7 @@ pub(crate) trait ClientSide<'u> {
     /// Reads some of a piece of a file, without holding up others.
     fn read_piece(
         &mut self,
-        file: &Arc<OpenFile>,
-        span: ByteRange,
+        piece: Remaining<'_>,
     ) -> impl Future<Output = Result<FileBytes, DeliveryError>>;
 
     /// Sends a piece as it is, behind what waits to be sent.

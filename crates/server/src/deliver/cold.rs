@@ -3,6 +3,7 @@
 use std::io::{self, IoSliceMut};
 use std::sync::Arc;
 
+use kettle_http::range::ByteRange;
 use kettle_kernel::bug;
 use kettle_kernel::transfer::{self, Residency, Wait};
 use kettle_runtime::clock::{Clock, CoarseClock};
@@ -10,7 +11,7 @@ use kettle_runtime::disk::{self, ReadMode};
 use kettle_runtime::open_file::OpenFile;
 use kettle_tls::buffers::{self, WRITE_BYTES};
 
-use super::{Delivery, DeliveryError};
+use super::{Delivery, DeliveryError, Remaining};
 use crate::worker_state::WorkerState;
 
 /// Bytes read from a file: a pooled buffer with a length of its own.
@@ -21,12 +22,12 @@ pub(crate) struct FileBytes {
 
 impl FileBytes {
     /// Reads as much as it gets, but never nothing.
-    fn read(file: &OpenFile, offset: u64, bytes: u64, wait: Wait) -> io::Result<Self> {
-        let wanted = usize::try_from(bytes).unwrap_or(WRITE_BYTES).min(WRITE_BYTES);
+    fn read(file: &OpenFile, span: ByteRange, wait: Wait) -> io::Result<Self> {
+        let wanted = usize::try_from(span.bytes).unwrap_or(WRITE_BYTES).min(WRITE_BYTES);
         let mut piece = Self { buffer: buffers::take(wanted), bytes: 0 };
         let room = piece.buffer.get_mut(..wanted);
         let room = room.ok_or_else(|| bug!("a buffer has the room that was asked for"))?;
-        let read = transfer::read_at(file.file(), &mut [IoSliceMut::new(room)], offset, wait);
+        let read = transfer::read_at(file.file(), &mut [IoSliceMut::new(room)], span.start, wait);
         piece.bytes = read?;
         if piece.bytes == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(piece) }
     }
@@ -63,39 +64,30 @@ impl Delivery<'_> {
     /// Reads a piece on a thread that may wait for the disk. A file that has no more is cut short.
     pub(super) async fn read_ahead(
         &self,
-        file: &Arc<OpenFile>,
-        offset: u64,
-        bytes: u64,
+        piece: Remaining<'_>,
     ) -> Result<FileBytes, DeliveryError> {
-        let read = read_on_thread(self.sending.worker, file, offset, bytes).await;
+        let read = read_on_thread(self.sending.worker, piece).await;
         read.map_err(DeliveryError::BodyCutShort)
     }
 
     /// Reads a piece where that holds up nobody. A file that has no more is cut short.
-    pub(super) async fn read(
-        &self,
-        file: &Arc<OpenFile>,
-        offset: u64,
-        bytes: u64,
-    ) -> Result<FileBytes, DeliveryError> {
-        let read = read_here(self.sending.worker, file, offset, bytes);
+    pub(super) async fn read(&self, piece: Remaining<'_>) -> Result<FileBytes, DeliveryError> {
+        let read = read_here(self.sending.worker, piece);
         match read.map_err(DeliveryError::BodyCutShort)? {
             Some(read) => Ok(read),
-            None => self.read_ahead(file, offset, bytes).await,
+            None => self.read_ahead(piece).await,
         }
     }
 
     /// Brings a piece into the page cache; `false` if that cannot be made sure of.
     pub(super) async fn warm(
         &self,
-        file: &Arc<OpenFile>,
-        offset: u64,
-        bytes: u64,
+        Remaining { file, span }: Remaining<'_>,
     ) -> Result<bool, DeliveryError> {
-        let access = access(self.sending.worker, file, offset, bytes);
+        let access = access(self.sending.worker, file, span);
         if access == Access::Cold {
             let shared = Arc::clone(file);
-            let warm = move || transfer::warm(shared.file(), offset, bytes);
+            let warm = move || transfer::warm(shared.file(), span.start, span.bytes);
             wait_for(self.sending.worker, file, warm).await.map_err(DeliveryError::BodyCutShort)?;
         }
         Ok(access != Access::OnThread)
@@ -113,12 +105,10 @@ fn reading(worker: &WorkerState, file: &OpenFile) -> ReadMode {
 /// [`io::ErrorKind::UnexpectedEof`] if the file has no more; whatever the disk says.
 pub(crate) fn read_here(
     worker: &WorkerState,
-    file: &OpenFile,
-    offset: u64,
-    bytes: u64,
+    Remaining { file, span }: Remaining<'_>,
 ) -> io::Result<Option<FileBytes>> {
     if reading(worker, file) == ReadMode::IfResident {
-        match FileBytes::read(file, offset, bytes, Wait::Never) {
+        match FileBytes::read(file, span, Wait::Never) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
                 file.device().refused_to_say();
@@ -129,7 +119,7 @@ pub(crate) fn read_here(
     if reading(worker, file) != ReadMode::AtOnce {
         return Ok(None);
     }
-    held_up_by(worker.clock, file, || FileBytes::read(file, offset, bytes, Wait::Allowed)).map(Some)
+    held_up_by(worker.clock, file, || FileBytes::read(file, span, Wait::Allowed)).map(Some)
 }
 
 /// Reads a piece on a thread that may wait for the disk.
@@ -138,15 +128,12 @@ pub(crate) fn read_here(
 /// As [`read_here`], and where the disk does not answer in time.
 pub(crate) async fn read_on_thread(
     worker: &WorkerState,
-    file: &Arc<OpenFile>,
-    offset: u64,
-    bytes: u64,
+    Remaining { file, span }: Remaining<'_>,
 ) -> io::Result<FileBytes> {
     let shared = Arc::clone(file);
     let read = move || {
         // A delivery that waits for a thread holds no buffer: it is taken here.
-        let (read, waited) =
-            disk::waited(|| FileBytes::read(&shared, offset, bytes, Wait::Allowed));
+        let (read, waited) = disk::waited(|| FileBytes::read(&shared, span, Wait::Allowed));
         shared.device().took(waited);
         read
     };
@@ -154,13 +141,14 @@ pub(crate) async fn read_on_thread(
 }
 
 /// Finds out how to get at a piece.
-fn access(worker: &WorkerState, file: &OpenFile, offset: u64, bytes: u64) -> Access {
+fn access(worker: &WorkerState, file: &OpenFile, span: ByteRange) -> Access {
+    let ByteRange { start, bytes } = span;
     let now = worker.clock.monotonic();
     if file.resident_until() > now {
         return Access::Here;
     }
     if reading(worker, file) == ReadMode::IfResident {
-        match transfer::residency(file.file(), offset, bytes) {
+        match transfer::residency(file.file(), start, bytes) {
             Residency::Resident if bytes >= file.bytes() => {
                 file.set_resident_until(now + RESIDENCE_TRUSTED);
                 return Access::Here;
@@ -172,7 +160,7 @@ fn access(worker: &WorkerState, file: &OpenFile, offset: u64, bytes: u64) -> Acc
             Residency::Unknown => return Access::OnThread,
         }
     }
-    access_at_once(worker.clock, file, || transfer::touch(file.file(), offset, bytes))
+    access_at_once(worker.clock, file, || transfer::touch(file.file(), start, bytes))
 }
 
 /// The same where the device has to be tried: what it was slow with is in memory now, but only the few bytes that were touched.

@@ -2,15 +2,12 @@
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_http::range::ByteRange;
 use kettle_kernel::{bug, socket};
 use kettle_runtime::deadlines::Pace;
-use kettle_runtime::open_file::OpenFile;
 use kettle_tls::stream::{Filled, Stream, StreamError};
 use kettle_upstream::{UpstreamBody, UpstreamError};
 use tokio::io::AsyncWrite;
@@ -19,8 +16,8 @@ use tokio::time::{sleep, timeout};
 use super::client_side::Sent;
 use super::concurrent_upload::poll_meanwhile;
 use super::{
-    ClientSide, Delivery, DeliveryError, Demand, FileBytes, PAUSE_SPARE, Piece, Sending, cut_short,
-    rest,
+    ClientSide, Delivery, DeliveryError, Demand, FileBytes, PAUSE_SPARE, Piece, Remaining, Sending,
+    cut_short, rest,
 };
 use crate::request::{BodyError, ConcurrentUpload, PieceSource, disconnect};
 
@@ -111,12 +108,8 @@ impl<'d> ClientSide<'d> for Delivery<'d> {
         Ok(())
     }
 
-    async fn read_piece(
-        &mut self,
-        file: &Arc<OpenFile>,
-        span: ByteRange,
-    ) -> Result<FileBytes, DeliveryError> {
-        self.read(file, span.start, span.bytes).await
+    async fn read_piece(&mut self, piece: Remaining<'_>) -> Result<FileBytes, DeliveryError> {
+        self.read(piece).await
     }
 
     async fn send_piece(&mut self, piece: Piece<'_>, is_end: bool) -> Sent {

@@ -6,7 +6,7 @@ use kettle_kernel::bug;
 use kettle_runtime::encoder::STEP_BYTES;
 use tokio::task::yield_now;
 
-use super::{ClientSide, DeliveryError, cut_short, portions};
+use super::{ClientSide, DeliveryError, Remaining, cut_short, portions};
 use crate::response::{Body, Encoded, Growing, GrowingNext};
 
 /// What comes next of a plain body.
@@ -91,8 +91,7 @@ async fn next<'u, S: ClientSide<'u>>(
     if span.bytes == 0 {
         return Ok(NextPlain::End);
     }
-    let span = ByteRange { bytes: span.bytes.min(step_bytes), ..span };
-    let read = side.read_piece(file, span).await?;
+    let read = side.read_piece(Remaining { file, span }.first(step_bytes)).await?;
     *done += read.bytes().len() as u64;
     Ok(NextPlain::Coded(encoder.encode(read.bytes()).map_err(cut_short)?))
 }

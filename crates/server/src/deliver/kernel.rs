@@ -1,18 +1,16 @@
 //! Responses whose records the kernel encrypts, and those of plain connections.
 
 use std::io::{self, IoSlice};
-use std::sync::Arc;
 use std::task::Context;
 
 use kettle_http::range::ByteRange;
 use kettle_kernel::ktls;
-use kettle_runtime::open_file::OpenFile;
 use kettle_runtime::tx_path::{Reason, TxPath};
 use kettle_tls::buffers::WRITE_BYTES;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::{Stream, StreamError};
 
-use super::{Delivery, DeliveryError, cut_short, rest};
+use super::{Delivery, DeliveryError, Remaining, cut_short, rest};
 
 impl Delivery<'_> {
     /// Head and body from memory in one call, so that they share the first record.
@@ -41,72 +39,70 @@ impl Delivery<'_> {
     /// Head by `MSG_MORE`, so that the body's first bytes fill up its record; body by sendfile.
     pub(super) async fn kernel_sendfile(
         &mut self,
-        head: &[u8],
-        file: &Arc<OpenFile>,
-        span: ByteRange,
+        mut head: &[u8],
+        mut left: Remaining<'_>,
     ) -> Result<(), DeliveryError> {
-        if span.bytes == 0 {
+        if left.is_over() {
             return self.kernel_memory(head, &[]).await;
         }
-        let mut offset = span.start;
-        let end = span.start + span.bytes;
-        let first_bytes = match self.stream.is_plain() {
+        let begin = left.span.start;
+        let mut call = left.first(match self.stream.is_plain() {
             true => CALL_BYTES,
-            false => first_call_bytes(head.len(), span),
-        };
-        let mut call_end = end.min(offset + first_bytes);
-        let mut head = head;
-        let (mut resident_until, mut looked_at) = (offset, self.sending.deadline.ticks());
-        while offset < end {
+            false => first_call_bytes(head.len(), left.span),
+        });
+        let (mut resident_until, mut looked_at) = (begin, self.sending.deadline.ticks());
+        while !left.is_over() {
             // What a call reads is made sure of before it: after the first, a whole call at a time. What was in memory a tick ago
             // may have left it.
-            if resident_until < call_end || looked_at != self.sending.deadline.ticks() {
-                let ahead_bytes = warm_end(call_end, offset == span.start).min(end) - offset;
-                let warmed = self.warm(file, offset, ahead_bytes).await;
+            if resident_until < call.span.end() || looked_at != self.sending.deadline.ticks() {
+                let offset = left.span.start;
+                let ahead = left.first(warm_end(call.span.end(), offset == begin) - offset);
+                let warmed = self.warm(ahead).await;
                 if !self.or_end_early(head, warmed).await? {
-                    let read = self.read_ahead(file, offset, ahead_bytes).await;
+                    let read = self.read_ahead(ahead).await;
                     let read = self.or_end_early(head, read).await?;
                     (self.delivered.path, self.delivered.reason) =
                         (TxPath::KernelWrite, Some(Reason::SlowDisk));
                     self.kernel_memory(std::mem::take(&mut head), read.bytes()).await?;
-                    offset += read.bytes().len() as u64;
-                    (call_end, resident_until) = (end.min(offset + CALL_BYTES), offset);
+                    left.sent(read.bytes().len() as u64)?;
+                    (call, resident_until) = (left.first(CALL_BYTES), left.span.start);
                     continue;
                 }
-                (resident_until, looked_at) = (offset + ahead_bytes, self.sending.deadline.ticks());
+                (resident_until, looked_at) = (ahead.span.end(), self.sending.deadline.ticks());
             }
             while !head.is_empty() {
                 let sent_bytes = self.kernel_write(head, &[], true).await?;
                 head = rest(head, sent_bytes)?;
             }
-            let begin = offset;
-            self.sendfile(file, &mut offset, call_end, looked_at).await?;
-            self.delivered.body_bytes += offset - begin;
-            if offset >= call_end {
-                call_end = end.min(call_end + CALL_BYTES);
+            let sent_bytes = self.sendfile(call, looked_at).await?;
+            self.delivered.body_bytes += sent_bytes;
+            left.sent(sent_bytes)?;
+            call.sent(sent_bytes)?;
+            if call.is_over() {
+                call = left.first(CALL_BYTES);
             }
-            if self.ends_turn(offset - begin, CALL_BYTES) {
+            if self.ends_turn(sent_bytes, CALL_BYTES) {
                 self.sending.worker.send_turns.end().await;
             }
         }
         Ok(())
     }
 
-    /// One call, from where was looked at this tick what is in memory. If it has to wait until a later one, nothing is sent.
+    /// One call, which returns how much it sent, from where was looked at this tick what is in memory. If it has to wait until a
+    /// later one, nothing is sent.
     async fn sendfile(
         &mut self,
-        file: &OpenFile,
-        offset: &mut u64,
-        end: u64,
+        Remaining { file, span }: Remaining<'_>,
         looked_at: u32,
-    ) -> Result<(), DeliveryError> {
-        let count = usize::try_from(end - *offset).unwrap_or(usize::MAX);
+    ) -> Result<u64, DeliveryError> {
+        let count = usize::try_from(span.bytes).unwrap_or(usize::MAX);
+        let mut offset = span.start;
         let deadline = self.sending.deadline;
         let call = |context: &mut Context<'_>| {
             if deadline.ticks() == looked_at {
                 return self
                     .stream
-                    .poll_kernel_sendfile(context, file.file(), offset, count)
+                    .poll_kernel_sendfile(context, file.file(), &mut offset, count)
                     .map(Some);
             }
             // Whoever looks again waits no longer for that: there is room now.
@@ -118,7 +114,7 @@ impl Delivery<'_> {
                 Err(self.end_early(cut_short(error)).await)
             }
             Some(Err(error)) => Err(error.into()),
-            Some(Ok(_)) | None => Ok(()),
+            Some(Ok(_)) | None => Ok(offset - span.start),
         }
     }
 
@@ -146,22 +142,18 @@ impl Delivery<'_> {
     /// Body read into memory and written: what `kernel-write` means for a file.
     pub(super) async fn kernel_file(
         &mut self,
-        head: &[u8],
-        file: &Arc<OpenFile>,
-        span: ByteRange,
+        mut head: &[u8],
+        mut left: Remaining<'_>,
     ) -> Result<(), DeliveryError> {
-        if span.bytes == 0 {
+        if left.is_over() {
             return self.kernel_memory(head, &[]).await;
         }
-        let mut head = head;
-        let mut offset = span.start;
-        let end = span.start + span.bytes;
-        while offset < end {
+        while !left.is_over() {
             // The head's bytes come out of the last record, so that none is nearly empty.
             let room_bytes = (WRITE_BYTES - head.len() % PLAINTEXT_BYTES_MAX) as u64;
-            let read = self.read(file, offset, room_bytes.min(end - offset)).await?;
+            let read = self.read(left.first(room_bytes)).await?;
             self.kernel_memory(head, read.bytes()).await?;
-            offset += read.bytes().len() as u64;
+            left.sent(read.bytes().len() as u64)?;
             (head, self.turn_bytes) = (&[], 0);
             self.sending.worker.send_turns.end().await;
         }

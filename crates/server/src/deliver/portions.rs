@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_http::range::ByteRange;
 use kettle_runtime::clock::Clock as _;
 
 use super::{ClientSide, DeliveryError, Piece, Sending, Throttle};
@@ -93,9 +92,10 @@ fn split(piece: Piece<'_>, bytes: u64) -> (Piece<'_>, Option<Piece<'_>>) {
             let (now, rest) = all.split_at(at);
             (Piece::Memory(now), Some(Piece::Memory(rest)))
         }
-        Piece::File(file, ByteRange { start, bytes: all }) => (
-            Piece::File(file, ByteRange { start, bytes }),
-            Some(Piece::File(file, ByteRange { start: start + bytes, bytes: all - bytes })),
-        ),
+        Piece::File(mut rest) => {
+            let now = rest.first(bytes);
+            let rest = rest.sent(bytes).is_ok().then_some(Piece::File(rest));
+            (Piece::File(now), rest)
+        }
     }
 }

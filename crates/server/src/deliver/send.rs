@@ -6,14 +6,13 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_http::range::ByteRange;
 use kettle_kernel::bug;
 use kettle_runtime::spool::FlowNext;
 use kettle_upstream::{UpstreamBody, UpstreamError};
 
 use super::concurrent_upload::send_concurrently;
 use super::encoded::{send_encoded, wait_for_more};
-use super::{ClientSide, DeliveryError, Piece, cut_short, portions};
+use super::{ClientSide, DeliveryError, Piece, Remaining, cut_short, portions};
 use crate::response::{Body, Growing, GrowingNext, Part};
 use crate::worker_state::WorkerState;
 
@@ -50,7 +49,7 @@ pub(super) async fn send_whole<'u, S: ClientSide<'u>>(
         }
         Body::Empty => Piece::Memory(&[]),
         Body::Memory(bytes) => Piece::Memory(bytes),
-        Body::File { file, span } => Piece::File(file, *span),
+        Body::File { file, span } => Piece::File(Remaining { file, span: *span }),
         Body::Parts(parts) => {
             Box::pin(send_parts(side, parts)).await?;
             return side.end_whole(bytes);
@@ -71,7 +70,7 @@ async fn send_parts<'u, S: ClientSide<'u>>(
     for part in parts {
         let piece = match part {
             Part::Memory(bytes) => Piece::Memory(bytes),
-            Part::File { file, span } => Piece::File(file, *span),
+            Part::File { file, span } => Piece::File(Remaining { file, span: *span }),
         };
         portions::send_piece(side, piece, false).await?;
     }
@@ -87,11 +86,12 @@ async fn send_growing<'u, S: ClientSide<'u>>(
     let mut sent = 0;
     loop {
         match body.next(sent).map_err(cut_short)? {
-            GrowingNext::Bytes(ByteRange { start, bytes }) => {
+            GrowingNext::Bytes(span) => {
                 let allowed_bytes = portions::allowed(side, true).await?;
-                let bytes = bytes.min(PIECE_BYTES).min(allowed_bytes);
+                let left = Remaining { file: &body.file, span };
+                let piece = Piece::File(left.first(PIECE_BYTES.min(allowed_bytes)));
+                let bytes = piece.bytes();
                 sent += bytes;
-                let piece = Piece::File(&body.file, ByteRange { start, bytes });
                 side.send_chunk(piece, body.bytes == Some(sent)).await?;
                 portions::took(side, bytes);
                 side.end_turn().await;
@@ -182,9 +182,12 @@ async fn send_stored<'u, S: ClientSide<'u>>(
         side.sending_mut().pace = owed.filter(|_| body.is_held_up());
         match next {
             FlowNext::Memory(bytes) => portions::pass(side, bytes.into(), None).await?,
-            FlowNext::File(file, ByteRange { start, bytes }) => {
-                let bytes = bytes.min(PIECE_BYTES).min(portions::allowed(side, false).await?);
-                side.send_chunk(Piece::File(&file, ByteRange { start, bytes }), false).await?;
+            FlowNext::File(file, span) => {
+                let allowed_bytes = portions::allowed(side, false).await?;
+                let left = Remaining { file: &file, span };
+                let piece = Piece::File(left.first(PIECE_BYTES.min(allowed_bytes)));
+                let bytes = piece.bytes();
+                side.send_chunk(piece, false).await?;
                 portions::took(side, bytes);
                 body.sent_stored(bytes);
             }

@@ -5,13 +5,11 @@ use std::io;
 use kettle_http::range::ByteRange;
 use kettle_kernel::transfer::Wait;
 use kettle_runtime::disk::ReadMode;
-use kettle_runtime::open_file::OpenFile;
 use kettle_tls::buffers::WRITE_BYTES;
 use kettle_tls::stream::{FileRecords, Stream};
 
 use super::cold::held_up_by;
-use super::{Delivery, DeliveryError, cut_short};
-use std::sync::Arc;
+use super::{Delivery, DeliveryError, Remaining, cut_short};
 use std::task::Context;
 
 impl Delivery<'_> {
@@ -44,37 +42,32 @@ impl Delivery<'_> {
     /// Head from memory, body from a file, read straight into the records.
     pub(super) async fn user_file(
         &mut self,
-        head: &[u8],
-        file: &Arc<OpenFile>,
-        span: ByteRange,
+        mut head: &[u8],
+        mut left: Remaining<'_>,
         is_last: bool,
     ) -> Result<(), DeliveryError> {
-        if span.bytes == 0 {
+        if left.is_over() {
             return self.user_memory(head, &[], is_last).await;
         }
-        let mut head = head;
-        let mut sent_bytes = 0;
-        while sent_bytes < span.bytes {
-            let (offset, left_bytes) = (span.start + sent_bytes, span.bytes - sent_bytes);
-            let read_bytes = match self.seal_from(head, file, offset, left_bytes)? {
+        while !left.is_over() {
+            let read_bytes = match self.seal_from(head, left)? {
                 Some(0) => return Err(cut_short(io::ErrorKind::UnexpectedEof)),
                 Some(read_bytes) => {
-                    let is_end = read_bytes as u64 == left_bytes;
-                    if is_end && is_last {
+                    left.sent(read_bytes as u64)?;
+                    if left.is_over() && is_last {
                         self.stream.queue_close_notify();
                     }
-                    self.flush(!is_end).await?;
+                    self.flush(!left.is_over()).await?;
                     self.delivered.body_bytes += read_bytes as u64;
                     read_bytes
                 }
                 None => {
-                    let read = self.read_ahead(file, offset, left_bytes).await?;
-                    let is_end = read.bytes().len() as u64 == left_bytes;
-                    self.user_memory(head, read.bytes(), is_end && is_last).await?;
+                    let read = self.read_ahead(left).await?;
+                    left.sent(read.bytes().len() as u64)?;
+                    self.user_memory(head, read.bytes(), left.is_over() && is_last).await?;
                     read.bytes().len()
                 }
             };
-            sent_bytes += read_bytes as u64;
             head = &[];
             if self.ends_turn(read_bytes as u64, TURN_BYTES) {
                 self.sending.worker.send_turns.end().await;
@@ -87,12 +80,10 @@ impl Delivery<'_> {
     fn seal_from(
         &mut self,
         head: &[u8],
-        file: &OpenFile,
-        offset: u64,
-        bytes: u64,
+        Remaining { file, span: ByteRange { start, bytes } }: Remaining<'_>,
     ) -> Result<Option<usize>, DeliveryError> {
         if self.reading(file) == ReadMode::IfResident {
-            match self.stream.seal_file(head, file.file(), offset, bytes, Wait::Never)? {
+            match self.stream.seal_file(head, file.file(), start, bytes, Wait::Never)? {
                 FileRecords::Sealed(read_bytes) => return Ok(Some(read_bytes)),
                 FileRecords::Cold => return Ok(None),
                 FileRecords::Untold => file.device().refused_to_say(),
@@ -102,7 +93,7 @@ impl Delivery<'_> {
         if self.reading(file) != ReadMode::AtOnce {
             return Ok(None);
         }
-        let seal = || self.stream.seal_file(head, file.file(), offset, bytes, Wait::Allowed);
+        let seal = || self.stream.seal_file(head, file.file(), start, bytes, Wait::Allowed);
         match held_up_by(self.sending.worker.clock, file, seal)? {
             FileRecords::Sealed(read_bytes) => Ok(Some(read_bytes)),
             FileRecords::Cold | FileRecords::Untold => Ok(None),

@@ -2,18 +2,15 @@
 //! record each.
 
 mod client_side;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use kettle_http::h2::{ErrorCode, Priority};
-use kettle_http::range::ByteRange;
 use kettle_kernel::bug;
 use kettle_runtime::deadlines::{Interrupt, Pace};
-use kettle_runtime::open_file::OpenFile;
 use kettle_tls::stream::StreamError;
 
-use crate::deliver::{self, DeliveryError, FileBytes, Sending, cut_short};
+use crate::deliver::{self, DeliveryError, FileBytes, Remaining, Sending, cut_short};
 use crate::http2::{Http2Stream, PIECE_BYTES, ReadMemory};
 use crate::request::StreamClosed;
 use crate::response::Body;
@@ -71,33 +68,28 @@ impl<'s> Outgoing<'s> {
         Ok(())
     }
 
-    async fn file(&mut self, file: &Arc<OpenFile>, span: ByteRange) -> Result<(), DeliveryError> {
-        let (mut offset, end) = (span.start, span.start + span.bytes);
-        while offset < end {
-            let left_bytes = usize::try_from(end - offset).unwrap_or(usize::MAX);
-            let wanted_bytes = left_bytes.min(PIECE_BYTES);
+    async fn file(&mut self, mut left: Remaining<'_>) -> Result<(), DeliveryError> {
+        while !left.is_over() {
+            let wanted = left.first(PIECE_BYTES as u64);
+            let wanted_bytes = usize::try_from(wanted.span.bytes).unwrap_or(PIECE_BYTES);
             let room_bytes = self.room(wanted_bytes).await?;
-            let read = deliver::read_here(self.sending.worker, file, offset, room_bytes as u64);
-            match read.map_err(cut_short)? {
+            let read = deliver::read_here(self.sending.worker, left.first(room_bytes as u64));
+            let sent_bytes = match read.map_err(cut_short)? {
                 Some(read) => {
                     self.write(read.bytes())?;
-                    offset += read.bytes().len() as u64;
+                    read.bytes().len() as u64
                 }
                 // Boxed as a wait for the disk is: what it needs would be part of every stream.
-                None => offset += Box::pin(self.slow_piece(file, offset, wanted_bytes)).await?,
-            }
+                None => Box::pin(self.slow_piece(wanted)).await?,
+            };
+            left.sent(sent_bytes)?;
         }
         Ok(())
     }
 
     /// Sends a piece for which a thread has to wait, and returns its length.
-    async fn slow_piece(
-        &mut self,
-        file: &Arc<OpenFile>,
-        offset: u64,
-        wanted_bytes: usize,
-    ) -> Result<u64, DeliveryError> {
-        let (read, _memory) = self.read_on_thread(file, offset, wanted_bytes as u64).await?;
+    async fn slow_piece(&mut self, piece: Remaining<'_>) -> Result<u64, DeliveryError> {
+        let (read, _memory) = self.read_on_thread(piece).await?;
         self.memory(read.bytes()).await?;
         Ok(read.bytes().len() as u64)
     }
@@ -106,21 +98,18 @@ impl<'s> Outgoing<'s> {
     /// have taken room back, or others may be before it.
     pub(super) async fn read_on_thread(
         &mut self,
-        file: &Arc<OpenFile>,
-        offset: u64,
-        bytes: u64,
+        piece: Remaining<'_>,
     ) -> Result<(FileBytes, ReadMemory<'s>), DeliveryError> {
         self.client.place = None;
-        let (priority, wanted_bytes) =
-            (self.priority, usize::try_from(bytes).unwrap_or(usize::MAX).min(PIECE_BYTES));
+        let (priority, wanted) = (self.priority, piece.first(PIECE_BYTES as u64));
+        let wanted_bytes = usize::try_from(wanted.span.bytes).unwrap_or(PIECE_BYTES);
         let memory = self
             .patiently(|StreamSide { stream, place }, context| {
                 let memory = stream.poll_read_memory(context, place, priority, wanted_bytes);
                 memory.map_err(closed)
             })
             .await?;
-        let read =
-            deliver::read_on_thread(self.sending.worker, file, offset, wanted_bytes as u64).await;
+        let read = deliver::read_on_thread(self.sending.worker, wanted).await;
         Ok((read.map_err(cut_short)?, memory))
     }
 

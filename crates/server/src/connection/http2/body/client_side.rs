@@ -2,22 +2,19 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use kettle_http::h2::Incoming;
-use kettle_http::range::ByteRange;
 use kettle_runtime::deadlines::Pace;
-use kettle_runtime::open_file::OpenFile;
 use kettle_tls::stream::StreamError;
 use kettle_upstream::{UpstreamBody, UpstreamError};
 use tokio::time::{sleep, timeout};
 
 use super::{Outgoing, closed};
 use crate::deliver::{
-    ClientSide, DeliveryError, FileBytes, PAUSE_SPARE, Piece, Sending, Sent, cut_short,
+    ClientSide, DeliveryError, FileBytes, PAUSE_SPARE, Piece, Remaining, Sending, Sent, cut_short,
     poll_meanwhile, read_here,
 };
 use crate::http2::{Http2Stream, QueuePlace};
@@ -105,25 +102,18 @@ impl<'s> ClientSide<'s> for Outgoing<'s> {
         Ok(())
     }
 
-    async fn read_piece(
-        &mut self,
-        file: &Arc<OpenFile>,
-        span: ByteRange,
-    ) -> Result<FileBytes, DeliveryError> {
-        let read = read_here(self.sending.worker, file, span.start, span.bytes);
+    async fn read_piece(&mut self, piece: Remaining<'_>) -> Result<FileBytes, DeliveryError> {
+        let read = read_here(self.sending.worker, piece);
         match read.map_err(cut_short)? {
             Some(read) => Ok(read),
-            None => {
-                let read = Box::pin(self.read_on_thread(file, span.start, span.bytes)).await;
-                read.map(|(read, _memory)| read)
-            }
+            None => Box::pin(self.read_on_thread(piece)).await.map(|(read, _memory)| read),
         }
     }
 
     async fn send_piece(&mut self, piece: Piece<'_>, _is_end: bool) -> Sent {
         match piece {
             Piece::Memory(bytes) => self.memory(bytes).await,
-            Piece::File(file, span) => self.file(file, span).await,
+            Piece::File(left) => self.file(left).await,
         }
     }
 
