@@ -17,7 +17,6 @@ pub struct Asked {
 
 impl Asked {
     /// A parameter; nothing is an empty one.
-    #[must_use]
     pub fn param(&self, name: &str) -> &str {
         self.params.get(name).map_or("", String::as_str)
     }
@@ -50,31 +49,26 @@ pub fn answer(socket: &mut TcpStream, response: &str) -> Asked {
 }
 
 /// The records of a whole response.
-#[must_use]
 pub fn whole(response: &str) -> Vec<u8> {
     [output(response.as_bytes()), output(b""), end(0)].concat()
 }
 
 /// A record with a part of a response.
-#[must_use]
 pub fn output(data: &[u8]) -> Vec<u8> {
     written(6, data)
 }
 
 /// A record for the log.
-#[must_use]
 pub fn errors(data: &[u8]) -> Vec<u8> {
     written(7, data)
 }
 
 /// The end of a request, with the status of the protocol.
-#[must_use]
 pub fn end(status: u8) -> Vec<u8> {
     written(3, &[0, 0, 0, 0, status, 0, 0, 0])
 }
 
 /// A record.
-#[must_use]
 pub fn written(kind: u8, content: &[u8]) -> Vec<u8> {
     let [high, low] = u16::try_from(content.len()).unwrap().to_be_bytes();
     // Padding is no part of anything.

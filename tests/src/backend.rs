@@ -32,7 +32,6 @@ impl Backend {
     }
 
     /// One that sends back what each connection says, and ends when it does.
-    #[must_use]
     pub fn echoing() -> SocketAddr {
         let listener = TcpListener::bind((unused_ip(), 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -46,7 +45,6 @@ impl Backend {
     }
 
     /// Where it is.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.listener.local_addr().unwrap()
     }
@@ -109,7 +107,6 @@ impl Backend {
 }
 
 /// The backend's side of a connection in TLS, with a certificate that the tests' authority vouches for.
-#[must_use]
 pub fn in_tls(
     version: &'static SupportedProtocolVersion,
     socket: TcpStream,
@@ -127,7 +124,6 @@ pub fn in_tls(
 }
 
 /// The configuration of a backend with these servers.
-#[must_use]
 pub fn backend(name: &str, settings: &str, servers: &[SocketAddr]) -> String {
     let servers: Vec<_> =
         servers.iter().map(|it| format!("[[backend.server]]\naddress = \"{it}\"\n")).collect();

@@ -34,19 +34,16 @@ pub enum Kind {
 }
 
 /// A certificate for `names`.
-#[must_use]
 pub fn issue(names: &[&str], kind: Kind) -> Issued {
     issue_until(names, kind, FAR)
 }
 
 /// The same, good until the beginning of a year.
-#[must_use]
 pub fn issue_until(names: &[&str], kind: Kind, until: i32) -> Issued {
     issue_with(names, kind, |params| params.not_after = rcgen::date_time_ymd(until, 1, 1))
 }
 
 /// The same, good since 80 days and until so many seconds from now.
-#[must_use]
 pub fn issue_ending(names: &[&str], left: Duration) -> Issued {
     let since = SystemTime::now() - Duration::from_secs(80 * 24 * 3_600);
     let until = SystemTime::now() + left;
@@ -56,7 +53,6 @@ pub fn issue_ending(names: &[&str], left: Duration) -> Issued {
 }
 
 /// The same for a key that is there, in PEM, good for the years from one to another.
-#[must_use]
 pub fn issue_for_key(names: &[&str], key: &str, (since, until): (i32, i32)) -> Issued {
     sign(names, KeyPair::from_pem(key).unwrap(), |params| {
         params.not_before = rcgen::date_time_ymd(since, 1, 1);
@@ -82,13 +78,11 @@ fn sign(names: &[&str], key: KeyPair, change: impl FnOnce(&mut CertificateParams
 }
 
 /// The authority's own certificate in PEM, for clients to trust.
-#[must_use]
 pub fn authority_pem() -> String {
     authority().pem()
 }
 
 /// The same for rustls.
-#[must_use]
 pub fn roots() -> Arc<RootCertStore> {
     static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
     Arc::clone(ROOTS.get_or_init(|| {
@@ -116,19 +110,16 @@ pub struct ClientAuthority(CertifiedIssuer<'static, KeyPair>);
 
 impl ClientAuthority {
     /// One of this name.
-    #[must_use]
     pub fn new(name: &str) -> Self {
         Self(certified_issuer(name))
     }
 
     /// Its own certificate, in PEM.
-    #[must_use]
     pub fn pem(&self) -> String {
         self.0.pem()
     }
 
     /// A certificate for a client, good until the beginning of a year.
-    #[must_use]
     pub fn issue(&self, name: &str, serial: u64, until: i32) -> Issued {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::default();
@@ -147,7 +138,6 @@ impl ClientAuthority {
     }
 
     /// A list of revoked serial numbers, good until the beginning of a year, in PEM.
-    #[must_use]
     pub fn revoke(&self, serials: &[u64], until: i32) -> String {
         let revoked = |&serial: &u64| RevokedCertParams {
             serial_number: serial.into(),

@@ -61,7 +61,6 @@ impl Default for Dialer {
 
 impl Dialer {
     /// Offers only this suite.
-    #[must_use]
     pub fn suite(suite: Suite) -> Self {
         Self { versions: vec![suite.version], suite: Some(suite), ..Self::default() }
     }
@@ -296,14 +295,12 @@ impl Client {
     }
 
     /// The records received so far. What is not a record fails the test.
-    #[must_use]
     pub fn records(&self) -> Vec<Record> {
         records(&self.wire.received)
     }
 }
 
 /// What an error while receiving says about how the server ended the connection.
-#[must_use]
 pub fn end_of(error: &io::Error) -> End {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match (inner, error.kind()) {
@@ -411,7 +408,6 @@ impl Wire {
     }
 
     /// Whether the server, on this machine and by IPv4, reads within a moment all that was sent.
-    #[must_use]
     pub fn is_soon_read(&self) -> bool {
         let client = self.socket.local_addr().unwrap().port();
         let server = self.socket.peer_addr().unwrap().port();

@@ -1,7 +1,6 @@
 //! File contents that are never the same at two places, and their comparison.
 
 /// `bytes` bytes in which every aligned group of eight is different from all others.
-#[must_use]
 pub fn content(bytes: usize) -> Vec<u8> {
     let mut content = Vec::with_capacity(bytes + 8);
     let mut position: u64 = 0;

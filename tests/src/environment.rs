@@ -13,7 +13,6 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::kernel_counts::Turn;
 
 /// The `kettle` program under test: `KETTLE_BIN`, or the one beside the test program.
-#[must_use]
 pub fn kettle_program() -> PathBuf {
     let beside = || {
         let test_program = std::env::current_exe().unwrap();
@@ -54,7 +53,6 @@ pub fn go_program_or_skip(name: &str) -> Option<PathBuf> {
 }
 
 /// Whether this kernel encrypts. Where the runner promises that it does, it must.
-#[must_use]
 pub fn has_kernel_tls() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     *ANSWER.get_or_init(|| {
@@ -82,19 +80,16 @@ pub fn kernel_tls_or_skip() -> bool {
 }
 
 /// Whether the kernel can change the key of a connection it encrypts.
-#[must_use]
 pub fn kernel_changes_keys() -> bool {
     kernel_is_at_least(6, 14)
 }
 
 /// Whether this is an emulated guest, where everything takes about ten times as long.
-#[must_use]
 pub fn is_guest() -> bool {
     std::env::var_os("KETTLE_GUEST_KERNEL").is_some_and(|name| name != "uml")
 }
 
 /// How long to wait for what must happen. Only a failing test waits for so long.
-#[must_use]
 pub fn patience() -> Duration {
     Duration::from_secs(if is_guest() { 120 } else { 30 })
 }
@@ -110,7 +105,6 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// `here`, or `in_guest` where the machine, or only its kernel, is slow.
-#[must_use]
 pub fn scaled<T>(here: T, in_guest: T) -> T {
     if std::env::var_os("KETTLE_GUEST_KERNEL").is_some() { in_guest } else { here }
 }
@@ -122,7 +116,6 @@ pub fn raise_open_files_limit() {
 }
 
 /// The paths that can be taken here: all four, or only `user` without kernel TLS.
-#[must_use]
 pub fn paths_here() -> &'static [&'static str] {
     if has_kernel_tls() { &EVERY_PATH } else { &EVERY_PATH[..1] }
 }

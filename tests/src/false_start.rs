@@ -21,13 +21,11 @@ struct Secret {
 
 impl EarlyKeys {
     /// For a handshake with this suite.
-    #[must_use]
     pub fn of(suite: Suite) -> Self {
         Self { suite, secret: Mutex::default() }
     }
 
     /// The first records behind the client's Finished; `received` is all that came from the server, from its ServerHello on.
-    #[must_use]
     pub fn seal(&self, received: &[u8], records: &[(u8, &[u8])]) -> Vec<u8> {
         let (key, iv) = self.client_keys(server_random(received));
         let has_explicit_nonce = self.suite.explicit_nonce_bytes > 0;

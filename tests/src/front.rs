@@ -72,13 +72,11 @@ impl Front {
     }
 
     /// The URL of the directory here.
-    #[must_use]
     pub fn directory(&self) -> String {
         format!("https://{}/dir", self.address)
     }
 
     /// How often something was asked for whose method and path begin so.
-    #[must_use]
     pub fn asked(&self, what: &str) -> usize {
         self.asked.lock().unwrap().iter().filter(|asked| asked.starts_with(what)).count()
     }

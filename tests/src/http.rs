@@ -15,7 +15,6 @@ pub struct Response {
 
 impl Response {
     /// The value of a header field, if there is exactly one.
-    #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.head.lines().filter_map(|line| {
             let (field, value) = line.split_once(':')?;
@@ -27,7 +26,6 @@ impl Response {
     }
 
     /// The length its head announces.
-    #[must_use]
     pub fn announced_bytes(&self) -> usize {
         self.header("content-length").map_or(0, |length| length.parse().unwrap())
     }
@@ -91,13 +89,11 @@ pub trait Connection {
 }
 
 /// A request for `target` that keeps the connection.
-#[must_use]
 pub fn get(target: &str) -> Vec<u8> {
     request("GET", target, "")
 }
 
 /// A request with more header lines, each ended by CRLF.
-#[must_use]
 pub fn request(method: &str, target: &str, headers: &str) -> Vec<u8> {
     format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n").into_bytes()
 }

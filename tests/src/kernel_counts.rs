@@ -9,7 +9,6 @@ pub struct KernelCounts(BTreeMap<String, u64>);
 
 impl KernelCounts {
     /// The counts now; all zero without kernel TLS.
-    #[must_use]
     pub fn now() -> Self {
         let text = std::fs::read_to_string("/proc/net/tls_stat").unwrap_or_default();
         let counts = text.lines().filter_map(|line| {
@@ -20,7 +19,6 @@ impl KernelCounts {
     }
 
     /// By how much the count called `name` has grown since.
-    #[must_use]
     pub fn growth(&self, name: &str) -> u64 {
         Self::now().count(name) - self.count(name)
     }
@@ -37,7 +35,6 @@ pub struct Turn {
 
 impl Turn {
     /// Waits until nobody is alone.
-    #[must_use]
     pub fn shared() -> Self {
         let holds_one_already = SHARED_HERE.get() > 0;
         let mut state = TURNS.lock().unwrap();
@@ -51,7 +48,6 @@ impl Turn {
     }
 
     /// Waits until nobody else has a turn.
-    #[must_use]
     pub fn alone() -> Self {
         assert_eq!(SHARED_HERE.get(), 0, "a server of this test already runs");
         let mut state = TURNS.lock().unwrap();

@@ -74,26 +74,22 @@ impl Kettle {
     }
 
     /// The first address it listens on.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.addresses[0]
     }
 
     /// The address whose listener has this path.
-    #[must_use]
     pub fn address_by(&self, path: &str) -> SocketAddr {
         let index = self.setup.paths.iter().position(|of_listener| of_listener == path);
         self.addresses[index.unwrap()]
     }
 
     /// What `https://localhost` stands for, with its port.
-    #[must_use]
     pub fn url(&self, target: &str) -> String {
         format!("https://localhost:{}{target}", self.address().port())
     }
 
     /// Its process number.
-    #[must_use]
     pub fn process(&self) -> u32 {
         self.server_process
     }
@@ -111,7 +107,6 @@ impl Kettle {
     }
 
     /// Connects as clients do, and sends this.
-    #[must_use]
     pub fn ask(&self, request: &[u8]) -> Client {
         let mut client = Dialer::default().connect(self.address());
         client.send(request).unwrap();
@@ -125,13 +120,11 @@ impl Kettle {
     }
 
     /// Curl, which trusts the server's certificate and finds it under `localhost`.
-    #[must_use]
     pub fn curl(&self, words: &[&str], target: &str) -> Tool {
         self.curl_at(self.address(), words, target)
     }
 
     /// The same, at another of its addresses.
-    #[must_use]
     pub fn curl_at(&self, address: SocketAddr, words: &[&str], target: &str) -> Tool {
         Tool::new("curl")
             .args(["--silent", "--show-error", "--path-as-is", "--cacert"])
@@ -142,7 +135,6 @@ impl Kettle {
     }
 
     /// `openssl s_client` towards the first listener, which verifies the certificate.
-    #[must_use]
     pub fn openssl(&self, words: &[&str]) -> Tool {
         Tool::new("openssl")
             .args(["s_client", "-connect", &self.address().to_string(), "-servername", "localhost"])
@@ -152,13 +144,11 @@ impl Kettle {
     }
 
     /// `kettle ctl`.
-    #[must_use]
     pub fn ctl(&self, words: &[&str]) -> Tool {
         Tool::kettle(["ctl", "--socket"]).args([self.folder.path("admin.sock")]).args(words)
     }
 
     /// A live number, such as `/total/switches`.
-    #[must_use]
     pub fn status(&self, pointer: &str) -> Value {
         let text = self.ctl(&["status", "--json"]).succeed();
         let status: Value = serde_json::from_str(&text).unwrap();
@@ -190,32 +180,27 @@ impl Kettle {
     }
 
     /// Its own messages.
-    #[must_use]
     pub fn messages(&self) -> &Transcript {
         &self.process.stderr
     }
 
     /// How many descriptors it has open. Its own user can see that of a `dumpable` server only.
-    #[must_use]
     pub fn open_descriptors(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.server_process)).unwrap().count()
     }
 
     /// Its memory in bytes that is no file's: its heap and stacks. Of the program's own pages its share would grow as the
     /// programs of other tests end. Who may see it: as with descriptors.
-    #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         memory_of(self.server_process)
     }
 
     /// How often it has read files, whether it got anything or not. Who may see it: as with descriptors.
-    #[must_use]
     pub fn reads(&self) -> u64 {
         self.input("syscr: ")
     }
 
     /// How many bytes it has read of files, by whatever call, and however often the same. Who may see it: as with descriptors.
-    #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.input("rchar: ")
     }
@@ -239,13 +224,11 @@ impl Kettle {
     }
 
     /// Waits for the next line of the access log for `target` that was not asked for yet.
-    #[must_use]
     pub fn entry(&self, target: &str) -> Entry {
         self.entry_of(target, |entry| entry.text("target") == target)
     }
 
     /// Waits for the line of the next tunnel that has ended and was not asked for yet.
-    #[must_use]
     pub fn tunnel(&self) -> Entry {
         self.entry_of("a tunnel", |entry| !entry.text("end").is_empty())
     }
@@ -293,38 +276,32 @@ fn has_panicked(messages: &str) -> bool {
 
 impl Entry {
     /// A field of text, empty if it is not there.
-    #[must_use]
     pub fn text(&self, name: &str) -> &str {
         self.0.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
     /// Whether a field is there.
-    #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.0.get(name).is_some()
     }
 
     /// A number.
-    #[must_use]
     pub fn number(&self, name: &str) -> u64 {
         self.0.get(name).and_then(Value::as_u64).unwrap()
     }
 
     /// Whether a field is there and true.
-    #[must_use]
     pub fn is_true(&self, name: &str) -> bool {
         self.0.get(name).and_then(Value::as_bool).unwrap_or_default()
     }
 
     /// The client, with its port.
-    #[must_use]
     pub fn remote(&self) -> String {
         let address: IpAddr = self.text("remote").parse().unwrap();
         SocketAddr::new(address, u16::try_from(self.number("remote_port")).unwrap()).to_string()
     }
 
     /// Where the response was encrypted, and why not elsewhere: `user`, or `user (circuit_open)`.
-    #[must_use]
     pub fn path(&self) -> String {
         match self.text("reason") {
             "" => self.text("path").to_owned(),
@@ -333,7 +310,6 @@ impl Entry {
     }
 
     /// Whether the body ended where its head had promised.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.0.get("completed").and_then(Value::as_bool).unwrap()
     }
@@ -370,7 +346,6 @@ fn only_child_or_itself(process: u32) -> u32 {
 const LOG_TAIL_BYTES: usize = 4_000;
 
 /// The memory of a process in bytes that is no file's, that which it shares with the one that forked it included.
-#[must_use]
 pub fn memory_of(process: u32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{process}/smaps_rollup")).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("Anonymous:")).unwrap();

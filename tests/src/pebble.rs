@@ -69,37 +69,31 @@ impl PebbleSetup {
     }
 
     /// Where it looks for an `https` listener.
-    #[must_use]
     pub fn tls(&self) -> SocketAddr {
         self.tls
     }
 
     /// Where it looks for an `http` listener.
-    #[must_use]
     pub fn http(&self) -> SocketAddr {
         self.http
     }
 
     /// Where it listens.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.listen
     }
 
     /// The URL of its directory.
-    #[must_use]
     pub fn directory(&self) -> String {
         format!("https://{}/dir", self.listen)
     }
 
     /// The table of an authority of this name in kettle's configuration, with more settings.
-    #[must_use]
     pub fn table(&self, name: &str, more: &str) -> String {
         self.table_at(name, &self.directory(), more)
     }
 
     /// The same for a directory elsewhere, such as a [front's](crate::front::Front).
-    #[must_use]
     pub fn table_at(&self, name: &str, directory: &str, more: &str) -> String {
         // Where none is asked for, it draws one by lot.
         let profile = if more.contains("profile") { "" } else { "profile = \"default\"\n" };
@@ -162,13 +156,11 @@ impl PebbleSetup {
 
 impl Pebble {
     /// The root of what it issues, in PEM.
-    #[must_use]
     pub fn root(&self) -> String {
         self.manage(&[], "/roots/0")
     }
 
     /// An answer of its management interface, by curl.
-    #[must_use]
     pub fn manage(&self, words: &[&str], target: &str) -> String {
         let authority = self.folder.path().join("authority.pem");
         std::fs::write(&authority, authority_pem()).unwrap();
@@ -192,19 +184,16 @@ impl Pebble {
     }
 
     /// Where records are written by curl, in JSON: `set-txt`, `clear-txt`.
-    #[must_use]
     pub fn records_url(&self) -> String {
         format!("http://{}", self.names_management)
     }
 
     /// As it was started.
-    #[must_use]
     pub fn setup(&self) -> &PebbleSetup {
         &self.setup
     }
 
     /// How many lines of its log have this in them.
-    #[must_use]
     pub fn lines_with(&self, text: &str) -> usize {
         self.process.stdout.text().lines().filter(|line| line.contains(text)).count()
     }

@@ -79,7 +79,6 @@ impl RawHello {
     }
 
     /// The handshake message.
-    #[must_use]
     pub fn message(&self, public_key: &[u8]) -> Vec<u8> {
         let mut extensions = self.extensions.clone();
         if self.has_key_share {
@@ -115,21 +114,18 @@ impl RawHello {
     }
 
     /// The handshake message in records.
-    #[must_use]
     pub fn records(&self, public_key: &[u8]) -> Vec<u8> {
         plain_records(HANDSHAKE, &self.message(public_key), self.fragment_bytes)
     }
 }
 
 /// A handshake message.
-#[must_use]
 pub fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     let [_, high, middle, low] = u32::try_from(body.len()).unwrap().to_be_bytes();
     [&[kind, high, middle, low], body].concat()
 }
 
 /// Unprotected records of at most so many bytes.
-#[must_use]
 pub fn plain_records(content_type: u8, content: &[u8], fragment_bytes: usize) -> Vec<u8> {
     let mut records = Vec::new();
     for fragment in content.chunks(fragment_bytes) {
@@ -163,7 +159,6 @@ impl RawHandshake {
     }
 
     /// As [`begin`](Self::begin), over a connection that is there.
-    #[must_use]
     pub fn begin_on(mut wire: Wire, hello: &RawHello) -> Self {
         let key = EphemeralPrivateKey::generate(&X25519, &SystemRandom::new()).unwrap();
         let public_key = key.compute_public_key().unwrap();
@@ -222,13 +217,11 @@ impl RawHandshake {
     }
 
     /// Sends the Finished and, in the same write, these bytes.
-    #[must_use]
     pub fn finish_with(self, behind: &[u8]) -> RawSession {
         self.finish(|_| behind.to_vec())
     }
 
     /// Sends other bytes in place of the Finished.
-    #[must_use]
     pub fn send_instead(mut self, bytes: &[u8]) -> RawSession {
         self.wire.write_all(bytes).unwrap();
         RawSession::new(self.wire, self.session, self.resumption, self.read_bytes)

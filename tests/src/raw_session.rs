@@ -121,7 +121,6 @@ impl RawSession {
 }
 
 /// A record's content without the head, if there is one.
-#[must_use]
 pub fn body_of(content: &[u8]) -> &[u8] {
     let head = content.starts_with(b"HTTP/1.1 ");
     let end = content.windows(4).position(|window| window == b"\r\n\r\n");
@@ -137,7 +136,6 @@ impl Direction {
     }
 
     /// The keys after a KeyUpdate (RFC 8446 §7.2).
-    #[must_use]
     pub fn next(&self) -> Self {
         Self::new(expand(&self.secret, "traffic upd", 32))
     }

@@ -11,7 +11,6 @@ pub struct Record {
 
 /// Splits what was received into records. Whatever is not a whole record fails the test: after a TLS handshake
 /// began, nothing else may be on the wire.
-#[must_use]
 pub fn records(received: &[u8]) -> Vec<Record> {
     let (records, rest) = whole_records(received);
     assert!(rest.is_empty(), "the last {} bytes received are no whole record", rest.len());
@@ -19,7 +18,6 @@ pub fn records(received: &[u8]) -> Vec<Record> {
 }
 
 /// Splits off the whole records; what is left may be the beginning of another.
-#[must_use]
 pub fn whole_records(received: &[u8]) -> (Vec<Record>, &[u8]) {
     let mut records = Vec::new();
     let mut rest = received;
@@ -39,7 +37,6 @@ pub fn whole_records(received: &[u8]) -> (Vec<Record>, &[u8]) {
 
 impl Record {
     /// How many bytes of content it protects, if it carries application data of this kind of suite.
-    #[must_use]
     pub fn content_bytes(&self, overhead_bytes: usize) -> usize {
         self.body.len() - overhead_bytes
     }

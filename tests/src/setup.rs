@@ -58,13 +58,11 @@ impl Default for Setup {
 
 impl Setup {
     /// One listener with this path.
-    #[must_use]
     pub fn path(path: &str) -> Self {
         Self::paths(&[path])
     }
 
     /// One listener for each path.
-    #[must_use]
     pub fn paths(paths: &[&str]) -> Self {
         let setup = paths
             .iter()
@@ -188,7 +186,6 @@ impl Setup {
     }
 
     /// How many addresses it listens on.
-    #[must_use]
     pub fn listeners(&self) -> usize {
         self.listeners.len().max(1)
     }
@@ -234,13 +231,11 @@ pub struct Folder(TempDir);
 
 impl Folder {
     /// Where something in it is.
-    #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
     /// Where its configuration is.
-    #[must_use]
     pub fn config(&self) -> PathBuf {
         self.path(CONFIG)
     }
@@ -289,7 +284,6 @@ pub fn unused_address() -> SocketAddr {
 
 /// An address of this machine that no other run of the tests uses: all of 127.0.0.0/8 is ours, and the process number
 /// fits into it.
-#[must_use]
 pub fn unused_ip() -> IpAddr {
     let [_, high, middle, low] = std::process::id().to_be_bytes();
     IpAddr::from([127, high | 0x80, middle, low])

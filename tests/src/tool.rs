@@ -38,7 +38,6 @@ pub struct Running {
 
 impl Tool {
     /// The program called `name`.
-    #[must_use]
     pub fn new(name: impl AsRef<OsStr>) -> Self {
         let mut command = Command::new(name);
         command.env("LC_ALL", "C.UTF-8").env_remove("KETTLE_LOG");
@@ -46,7 +45,6 @@ impl Tool {
     }
 
     /// A command of the program under test.
-    #[must_use]
     pub fn kettle<Word: AsRef<OsStr>>(words: impl IntoIterator<Item = Word>) -> Self {
         Self::new(kettle_program()).args(words)
     }
@@ -87,7 +85,6 @@ impl Tool {
     }
 
     /// Runs it to its end.
-    #[must_use]
     pub fn output(self) -> Ended {
         let input = self.input.clone();
         let mut running = self.start();
@@ -101,7 +98,6 @@ impl Tool {
     }
 
     /// Runs it to its end, which must be a good one, and returns what it printed.
-    #[must_use]
     pub fn succeed(self) -> String {
         let ended = self.output();
         let printed = ended.text();
@@ -128,13 +124,11 @@ impl Tool {
 
 impl Running {
     /// Its process number.
-    #[must_use]
     pub fn process(&self) -> u32 {
         self.child.id()
     }
 
     /// The file and the address of the command for curl that a server printed with its certificate.
-    #[must_use]
     pub fn advice(&self) -> [String; 2] {
         let said = self.stdout.text();
         let mut words = said.split("curl --cacert ").nth(1).expect(&said).split_whitespace();
@@ -149,7 +143,6 @@ impl Running {
     }
 
     /// Ends its input and waits for its end.
-    #[must_use]
     pub fn finish(mut self) -> Ended {
         drop(self.keyboard.take());
         self.ended()
@@ -177,14 +170,12 @@ impl Drop for Running {
 
 impl Ended {
     /// Standard output as text.
-    #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 }
 
 /// The metrics that are read at this address, by curl.
-#[must_use]
 pub fn scrape(listen: SocketAddr) -> String {
     Tool::new("curl").args(["-sS", &format!("http://{listen}/metrics")]).succeed()
 }

@@ -23,7 +23,6 @@ struct State {
 
 impl Transcript {
     /// Collects what `source` yields, on a thread of its own.
-    #[must_use]
     pub fn of(mut source: impl Read + Send + 'static) -> Self {
         let shared = Arc::new(Shared { state: Mutex::default(), grown: Condvar::new() });
         let transcript = Self(Arc::clone(&shared));
@@ -44,13 +43,11 @@ impl Transcript {
     }
 
     /// What has been written so far.
-    #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         self.lock().bytes.clone()
     }
 
     /// The same as text.
-    #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.lock().bytes).into_owned()
     }
@@ -80,7 +77,6 @@ impl Transcript {
     }
 
     /// Waits until nothing more can come; `false` if that took too long.
-    #[must_use]
     pub fn has_ended_in_time(&self) -> bool {
         let deadline = Instant::now() + patience();
         let mut state = self.lock();
@@ -102,7 +98,6 @@ impl Transcript {
 }
 
 /// Whether `needle` occurs in `bytes`.
-#[must_use]
 pub fn contains(bytes: &[u8], needle: &[u8]) -> bool {
     bytes.windows(needle.len()).any(|window| window == needle)
 }

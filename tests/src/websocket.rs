@@ -4,7 +4,6 @@ use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use base64::prelude::{BASE64_STANDARD, Engine};
 
 /// The head that agrees to the request with this head.
-#[must_use]
 pub fn agreement(request: &str) -> String {
     let key = request.lines().find_map(|line| line.strip_prefix("sec-websocket-key: "));
     let text = format!("{}258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key.expect("there is a key"));

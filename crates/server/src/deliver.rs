@@ -188,7 +188,6 @@ impl<'d> Delivery<'d> {
     }
 
     /// How far it got.
-    #[must_use]
     pub fn delivered(&self) -> Delivered {
         match self.stream.is_plain() {
             true => self.delivered.in_plain(),
@@ -197,7 +196,6 @@ impl<'d> Delivery<'d> {
     }
 
     /// Bytes of the head of which TCP or kernel TLS has some; none if it has nothing.
-    #[must_use]
     pub fn begun_bytes(&self) -> u64 {
         if self.has_begun { self.head_bytes as u64 } else { 0 }
     }

@@ -57,19 +57,16 @@ pub struct ErrorPage {
 
 impl ErrorPage {
     /// The page for a status no site has a page for.
-    #[must_use]
     pub fn plain(status: u16, id: &RequestId) -> Self {
         Self::of(status, reason_phrase(status), id)
     }
 
     /// The page for a host that no site has.
-    #[must_use]
     pub fn unknown_host(host: &str, id: &RequestId) -> Self {
         Self::of(421, &format!("No site here has the name <b>{}</b>.", escape(host)), id)
     }
 
     /// The page for plain HTTP on a port that speaks HTTPS.
-    #[must_use]
     pub fn plain_http(location: &str, id: &RequestId) -> Self {
         let location = escape(location);
         Self::of(
@@ -128,7 +125,6 @@ struct KnownPage {
 
 impl ErrorPages {
     /// A page that was read no longer ago than `age_max`.
-    #[must_use]
     pub fn find(&self, path: &Path, now: Duration, age_max: Duration) -> Option<ErrorPage> {
         let known = self.0.get(path)?;
         let age = now.saturating_sub(known.checked?);
@@ -136,7 +132,6 @@ impl ErrorPages {
     }
 
     /// What a page lies on, as far as that is known: where it was read, or another page of its folder.
-    #[must_use]
     pub fn device_of(&self, path: &Path) -> Option<Arc<Device>> {
         let is_beside = |known: &&PathBuf| known.parent() == path.parent();
         let beside = || self.0.get(self.0.keys().find(is_beside)?);
@@ -175,7 +170,6 @@ impl ErrorPages {
 }
 
 /// The type of an error page, from its name.
-#[must_use]
 pub fn content_type_of(path: &Path) -> String {
     let extension = path.extension().and_then(OsStr::to_str);
     let kind = extension.and_then(media_type).unwrap_or("text/html");
@@ -183,7 +177,6 @@ pub fn content_type_of(path: &Path) -> String {
 }
 
 /// An error as a response.
-#[must_use]
 pub fn response(error: &HttpError, page: ErrorPage, configured: &ConfiguredFields) -> Response {
     let mut fields = ResponseFields::ready(configured.for_errors().clone());
     for (name, value) in &error.fields {
@@ -194,7 +187,6 @@ pub fn response(error: &HttpError, page: ErrorPage, configured: &ConfiguredField
 }
 
 /// The answer to what belongs to no site.
-#[must_use]
 pub fn plain(error: &HttpError, id: &RequestId) -> Response {
     response(error, ErrorPage::plain(error.status, id), &ConfiguredFields::default())
 }

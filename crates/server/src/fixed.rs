@@ -39,7 +39,6 @@ struct Text {
 
 impl Fixed {
     /// That of a configuration, beside this expression and these types.
-    #[must_use]
     pub fn new(
         respond: &Respond,
         (regex, by_path): (Option<&Expression>, Option<ContentTypes>),

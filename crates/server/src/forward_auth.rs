@@ -77,7 +77,6 @@ impl From<UpstreamError> for Silent {
 
 impl ForwardAuth {
     /// That of a route, if it asks one.
-    #[must_use]
     pub fn of(
         site: &kettle_config::Site,
         route: &Route,
@@ -270,7 +269,6 @@ fn denied(
 }
 
 /// A refusal of a service as an error of ours, which may have a page.
-#[must_use]
 pub fn refusal_of(response: &Response) -> Refusal {
     let values = PASSED_ON.iter().flat_map(|name| {
         let values = response.fields.values(name);

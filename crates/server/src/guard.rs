@@ -219,7 +219,6 @@ pub struct Guards {
 
 impl Guards {
     /// Nothing remembered yet, by this clock.
-    #[must_use]
     pub fn with_clock(clock: Box<dyn Clock>) -> Self {
         Self { clock, verdicts: Verdicts::new() }
     }

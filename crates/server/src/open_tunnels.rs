@@ -286,7 +286,6 @@ impl TunnelOrder {
 
 impl TunnelsStatus {
     /// Puts together what several workers say, and lists at most this many one by one.
-    #[must_use]
     pub fn of_all(parts: impl IntoIterator<Item = Self>, top: usize, order: TunnelOrder) -> Self {
         let mut all = Self::default();
         for part in parts {

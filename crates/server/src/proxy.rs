@@ -91,7 +91,6 @@ impl ProxyRoute {
     }
 
     /// The route of a configuration.
-    #[must_use]
     pub fn new(site: &Site, route: &Route, upstream: Arc<Upstream>, words: WordSource) -> Self {
         let mut own_fields = Vec::new();
         if site.hsts.is_some() {

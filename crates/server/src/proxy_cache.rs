@@ -80,7 +80,6 @@ pub struct CachedRoute {
 
 impl CachedRoute {
     /// The route of a configuration, which may compress what it answers; `None` if there is no such store.
-    #[must_use]
     pub fn new(
         settings: &RouteCache,
         proxy: Arc<ProxyRoute>,

@@ -47,7 +47,6 @@ impl Redirect {
 }
 
 /// A redirect to another address, without a page.
-#[must_use]
 pub fn redirect(status: u16, location: &str, configured: &ConfiguredFields) -> Response {
     let fields = ResponseFields::ready(configured.for_redirects().clone());
     Response::new(status, fields.with_own("location", location), Body::Empty)
@@ -56,7 +55,6 @@ pub fn redirect(status: u16, location: &str, configured: &ConfiguredFields) -> R
 /// The path of a target with something after it, and its query as it came, as a reference that stays on
 /// the host: a normal path never begins with two slashes, and nothing in it but letters, digits,
 /// slashes and a few marks is left unencoded.
-#[must_use]
 pub fn path_and_query(target: Target<'_>, after_path: &str) -> String {
     let mut reference = percent_encode_path(target.path.as_bytes());
     reference.push_str(after_path);

@@ -84,7 +84,6 @@ impl<'c> From<Option<&'c Session>> for Presented<'c> {
 
 impl<'c> Request<'c> {
     /// A request without a body, over no connection: for tests of what answers.
-    #[must_use]
     pub fn without_body(head: Box<Head>, server_name: Option<&'c str>) -> Self {
         let source = Source::Nothing { server_name };
         Self::from_source(head, BodyFraming::None, source, &NOBODY)
@@ -98,7 +97,6 @@ impl<'c> Request<'c> {
     }
 
     /// A request whose body, if any, comes from `source`.
-    #[must_use]
     pub fn new(
         head: Box<Head>,
         framing: BodyFraming,
@@ -109,7 +107,6 @@ impl<'c> Request<'c> {
     }
 
     /// A request that is one stream of its connection's. A body of unknown length is `Chunked`.
-    #[must_use]
     pub fn of_stream(
         head: Box<Head>,
         framing: BodyFraming,
@@ -151,19 +148,16 @@ impl<'c> Request<'c> {
     }
 
     /// What the client presented when it connected.
-    #[must_use]
     pub fn presented(&self) -> Presented<'_> {
         self.body.source.presented()
     }
 
     /// The certificate that its client has shown and that was verified, if any.
-    #[must_use]
     pub fn certificate(&self) -> Option<&PeerIdentity> {
         self.body.source.session()?.peer.as_deref()
     }
 
     /// Where to take a permit before a body is made as a whole. `None` where responses are sent one after the other.
-    #[must_use]
     pub fn body_places(&self) -> Option<&Arc<Semaphore>> {
         self.body.source.body_places()
     }
@@ -217,7 +211,6 @@ pub enum BodyError {
 
 impl BodyError {
     /// The status to answer with.
-    #[must_use]
     pub fn status(&self) -> u16 {
         match self {
             BodyError::TooLong => 413,
@@ -280,13 +273,11 @@ impl<'c> RequestBody<'c> {
     }
 
     /// The lines of its trailer section, as HTTP/1.1 has them: once its end was read.
-    #[must_use]
     pub fn trailers(&self) -> &[u8] {
         self.source.trailers(&self.reader)
     }
 
     /// How its end is marked.
-    #[must_use]
     pub fn framing(&self) -> BodyFraming {
         self.framing
     }
@@ -297,7 +288,6 @@ impl<'c> RequestBody<'c> {
     }
 
     /// True if the client waits to be told to go on before it sends the body. One that has begun does not (RFC 9110 §10.1.1).
-    #[must_use]
     pub fn is_awaited(&self) -> bool {
         self.is_awaited && !self.source.has_begun()
     }
@@ -327,7 +317,6 @@ impl<'c> RequestBody<'c> {
     }
 
     /// True if nothing can follow this request on its connection, as far as its body goes.
-    #[must_use]
     pub fn is_last(&self) -> bool {
         let Some(bytes_max) = self.source.discard_bytes_max() else { return true };
         let is_too_long = matches!(self.framing, BodyFraming::Length(bytes) if bytes > bytes_max);

@@ -60,7 +60,6 @@ pub struct Response {
 
 impl Response {
     /// A response that leaves the path to its listener, and goes to the log of the process.
-    #[must_use]
     pub fn new(status: u16, fields: ResponseFields, body: Body) -> Self {
         let (tx_path, rate, notes, log) = (None, None, None, Destination::Common);
         let (held, stored) = (Held::default(), None);
@@ -68,7 +67,6 @@ impl Response {
     }
 
     /// What the log says of it.
-    #[must_use]
     pub fn logged(&self) -> Logged<'_> {
         let Self { status, notes, log, .. } = self;
         Logged { status: *status, notes: notes.as_deref(), destination: log }
@@ -101,7 +99,6 @@ pub struct ResponseFields {
 
 impl ResponseFields {
     /// Begins with lines that are shared with other responses.
-    #[must_use]
     pub fn ready(lines: Bytes) -> Self {
         Self { ready: lines, ..Self::default() }
     }
@@ -139,13 +136,11 @@ impl ResponseFields {
     }
 
     /// Whether they say when the response was made, so that it is not for us to say.
-    #[must_use]
     pub fn is_dated(&self) -> bool {
         self.is_dated
     }
 
     /// Whether there is a field of this name, which is in lower case, among those that are not for TLS only.
-    #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.lines().iter().any(|lines| has_line(lines, name))
     }
@@ -160,7 +155,6 @@ impl ResponseFields {
     }
 
     /// Whether caches are told in a line of its own to keep nothing.
-    #[must_use]
     pub fn says_no_store(&self) -> bool {
         self.values("cache-control").any(|value| value == b"no-store")
     }
@@ -219,13 +213,11 @@ impl ResponseFields {
     }
 
     /// All lines but those for TLS, in two pieces.
-    #[must_use]
     pub fn lines(&self) -> [&[u8]; 2] {
         [&self.ready, &self.own]
     }
 
     /// The lines for TLS.
-    #[must_use]
     pub fn tls_only(&self) -> &[u8] {
         &self.tls_only
     }
@@ -300,7 +292,6 @@ pub struct Growing {
 
 impl Growing {
     /// Takes a place among the readers of `fill`, whose file this is.
-    #[must_use]
     pub fn new(
         fill: &Fill,
         file: Arc<OpenFile>,
@@ -312,7 +303,6 @@ impl Growing {
     }
 
     /// How much of the whole body is in the file.
-    #[must_use]
     pub fn filled_bytes(&self) -> u64 {
         self.fill.progress().filled
     }
@@ -323,7 +313,6 @@ impl Growing {
     }
 
     /// Whether it begins so far behind what is there that the backend itself is quicker.
-    #[must_use]
     pub fn is_far(&self) -> bool {
         self.start > self.filled_bytes().saturating_add(FAR_BYTES)
     }
@@ -366,7 +355,6 @@ pub enum GrowingNext {
 
 impl Body {
     /// How many bytes there are; `None` if only their end will tell.
-    #[must_use]
     pub fn length(&self) -> Option<u64> {
         match self {
             Body::Empty => Some(0),
@@ -401,7 +389,6 @@ impl Body {
     }
 
     /// The file its bytes come from; a response never has several.
-    #[must_use]
     pub fn file(&self) -> Option<&OpenFile> {
         match self {
             Body::Empty | Body::Memory(_) | Body::Upstream(_) => None,

@@ -25,14 +25,12 @@ pub struct Edge {
 
 impl Edge {
     /// For a head that is made a stream's fields.
-    #[must_use]
     pub fn of_http2(date_line: [u8; DATE_LINE_BYTES], is_head: bool, is_tls: bool) -> Self {
         let (version, closes, begins_tunnel) = (None, false, false);
         Self { date_line, version, is_head, is_tls, closes, begins_tunnel }
     }
 
     /// Whether a body comes in chunks: its length is not known, and its end need not be that of the connection.
-    #[must_use]
     pub fn is_chunked(&self, body: &Body) -> bool {
         body.length().is_none() && self.version == Some(HttpVersion::Http11) && !self.is_head
     }

@@ -241,7 +241,6 @@ impl Router {
     }
 
     /// The table in which it looks names up.
-    #[must_use]
     pub fn names(&self) -> &Arc<Names<usize>> {
         &self.names
     }
@@ -281,7 +280,6 @@ impl Router {
     }
 
     /// What each root lies on, in words, and what is known about reading its files.
-    #[must_use]
     pub fn disclosures(&self) -> Vec<(String, Disclosure)> {
         let (mut lines, mut seen) = (Vec::new(), HashSet::new());
         for route in self.sites.iter().flat_map(|site| &site.routes) {
@@ -299,7 +297,6 @@ impl Router {
     }
 
     /// Which log has the line of a request that was never answered.
-    #[must_use]
     pub fn log(&self, head: &Head, server_name: Option<&str>) -> Destination {
         let name = head.host_bytes().or(server_name.map(str::as_bytes));
         let site = self.number_of(name).and_then(|number| self.sites.get(number));
@@ -318,7 +315,6 @@ impl Router {
     /// - The site asks clients for certificates, and the connection's name is of a site that asks for others, or for none.
     /// - The site demands a certificate, and the client has shown none.
     /// - The connection was made with another name, whose site shows other certificates.
-    #[must_use]
     pub fn site(&self, host: Option<&[u8]>, presented: Presented<'_>) -> Option<&Site> {
         let server_name = presented.server_name.map(str::as_bytes);
         let shown = || self.shown_to(server_name);
@@ -350,7 +346,6 @@ impl Router {
     }
 
     /// True if no site has this name, nor stands for all others. It is said once a minute.
-    #[must_use]
     pub fn is_unknown(&self, host: &str) -> bool {
         let all = self.all_names.as_deref().unwrap_or(&self.names);
         let is_unknown = self.default.is_none() && all.find(host.as_bytes()).is_none();
@@ -396,13 +391,11 @@ impl Router {
 
 impl Site {
     /// Which log has the lines of one of its routes, or of what none of them answers.
-    #[must_use]
     pub fn log<'r>(&'r self, route: Option<&'r Route>) -> &'r Destination {
         route.and_then(|route| route.log.as_ref()).unwrap_or(&self.log)
     }
 
     /// The route that answers for a path.
-    #[must_use]
     pub fn route(&self, path: &str, asked: Asked<'_>) -> Option<&Route> {
         let holds = |number: usize| {
             let route = self.routes.get(number);
@@ -412,7 +405,6 @@ impl Site {
     }
 
     /// What is sent in place of an error of a route, or of what none answers.
-    #[must_use]
     pub fn error_page<'s>(
         &'s self,
         route: Option<&'s Route>,
@@ -423,13 +415,11 @@ impl Site {
     }
 
     /// What words are filled in from.
-    #[must_use]
     pub fn words(&self) -> &WordSource {
         &self.words
     }
 
     /// What is asked before a route is looked for.
-    #[must_use]
     pub fn before(&self) -> &AllBefore {
         &self.before
     }
@@ -437,13 +427,11 @@ impl Site {
 
 impl Route {
     /// The requests that it passes to a backend, if it has one.
-    #[must_use]
     pub fn proxy(&self) -> Option<&ProxyRoute> {
         self.missing.as_ref().unwrap_or(&self.handler).proxy()
     }
 
     /// True if paths may have an encoded slash.
-    #[must_use]
     pub fn takes_encoded_slashes(&self) -> bool {
         self.proxy().is_some_and(|route| route.takes_encoded_slashes)
     }

@@ -94,7 +94,6 @@ pub struct OwnSites {
 
 impl Served {
     /// Which site and handler answer at this listener.
-    #[must_use]
     pub fn router(&self, listener: usize) -> &Arc<Router> {
         self.own_sites_of(listener).map_or(&self.router, |own| &own.router)
     }

@@ -4,7 +4,6 @@ use kettle_config::Site;
 use kettle_tls::names::Names;
 
 /// The table of these sites, by which both SNI and `Host` are looked up. A name that an earlier one has stays with it.
-#[must_use]
 pub fn site_names<'s>(sites: impl Iterator<Item = (usize, &'s Site)>) -> Names<usize> {
     let mut names = Names::default();
     for (number, site) in sites {

@@ -108,7 +108,6 @@ pub enum CacheOutcome {
 
 impl CacheOutcome {
     /// The word in metrics.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         Self::WORDS.get(self as usize).copied().unwrap_or("other")
     }
@@ -125,7 +124,6 @@ impl Label for CacheOutcome {
 
 impl Stores {
     /// The stores of a configuration; those of `before` go on that have the same name and folder.
-    #[must_use]
     pub fn new(caches: &[Cache], before: Option<&Self>) -> Self {
         let store = |cache: &Cache| {
             let settings = StoreSettings {
@@ -161,7 +159,6 @@ impl Stores {
     }
 
     /// The one of this name.
-    #[must_use]
     pub fn find(&self, name: &str) -> Option<&Arc<KeptStore>> {
         self.stores.get(*self.by_name.get(name)?).map(|(store, _)| store)
     }
@@ -186,7 +183,6 @@ impl Stores {
     }
 
     /// Those of earlier configurations that are in use all the same, and would be found again.
-    #[must_use]
     pub fn left_out(&self) -> Vec<Arc<Store>> {
         let open = self.iter().filter_map(|store| store.get());
         let here: HashSet<_> = open.map(|open| Arc::as_ptr(&open.store)).collect();
@@ -217,13 +213,11 @@ impl KeptStore {
     }
 
     /// Its folder.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
     /// What its objects may take of the disk.
-    #[must_use]
     pub fn bytes_max(&self) -> u64 {
         self.settings().bytes_max
     }
@@ -237,13 +231,11 @@ impl KeptStore {
     }
 
     /// The store, if it is open. Touches no disk.
-    #[must_use]
     pub fn get(&self) -> Option<&OpenStore> {
         self.opened.get()
     }
 
     /// Whether it is worth a try to open it: it was not tried in vain a moment ago. Waits for nobody.
-    #[must_use]
     pub fn may_open(&self) -> bool {
         self.tried_unless_opening().is_none_or(|it| is_long_ago(*it, TRIED_AGAIN))
     }
@@ -383,7 +375,6 @@ impl KeptStore {
     }
 
     /// Why requests for a key go past the store, if they do.
-    #[must_use]
     pub fn passes(&self, key: &str) -> Option<&'static str> {
         let passed = self.passed();
         if passed.keys.is_empty() {

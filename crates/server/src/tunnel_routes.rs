@@ -57,7 +57,6 @@ pub struct TunnelSettings {
 impl TunnelRoutes {
     /// Routes of a listener that lead nowhere yet, but for connections that `others` takes: those without a name, or with
     /// one that nobody has.
-    #[must_use]
     pub fn new(address: ListenAddress, start: TunnelStart, others: TunnelAlpnRoutes) -> Self {
         Self { address, start, by_name: Names::default(), others }
     }
@@ -68,7 +67,6 @@ impl TunnelRoutes {
     }
 
     /// Where connections go whose clients ask for this name.
-    #[must_use]
     pub fn find(&self, server_name: Option<&str>) -> &TunnelAlpnRoutes {
         let named = server_name.and_then(|name| self.by_name.find(name));
         named.map_or(&self.others, |own| own.value)
@@ -107,7 +105,6 @@ impl TunnelRoutes {
 
 impl TunnelAlpnRoutes {
     /// Where a connection goes whose client offers these protocols.
-    #[must_use]
     pub fn find<'a>(
         &self,
         offered: impl Iterator<Item = &'a [u8]> + Clone,
@@ -118,7 +115,6 @@ impl TunnelAlpnRoutes {
     }
 
     /// Whether they lead anywhere.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_alpn.is_empty() && self.others.is_none()
     }
@@ -126,7 +122,6 @@ impl TunnelAlpnRoutes {
 
 impl TunnelSettings {
     /// Carries connections to a backend.
-    #[must_use]
     pub fn new(
         upstream: Arc<Upstream>,
         path: TunnelPathChoice,

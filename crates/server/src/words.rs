@@ -73,7 +73,6 @@ pub(crate) struct Words<'r> {
 
 impl<'r> Asked<'r> {
     /// A request that is to be answered.
-    #[must_use]
     pub fn of(request: &'r Request<'_>) -> Self {
         let certificate = request.certificate();
         let files = Some(&request.files);
@@ -89,7 +88,6 @@ impl<'r> Asked<'r> {
     }
 
     /// A request of which only the head is known.
-    #[must_use]
     pub fn by_head(head: &'r Head) -> Self {
         Self {
             head,

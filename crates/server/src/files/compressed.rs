@@ -8,7 +8,6 @@ use super::locate::Facts;
 use super::precompressed::CodingPreference;
 
 /// The coding that a file is to be compressed by; none if it is no text, large, tiny, or compressed already.
-#[must_use]
 pub fn coding_for(
     route: &FileRoute,
     preference: CodingPreference,

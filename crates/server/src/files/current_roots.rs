@@ -47,7 +47,6 @@ pub struct RootLookup<T> {
 
 impl CurrentRoots {
     /// Nothing was seen so far; roots are looked at again after this time.
-    #[must_use]
     pub fn new(revalidate: Duration) -> Self {
         Self { revalidate, seen: RefCell::default() }
     }
@@ -58,7 +57,6 @@ impl CurrentRoots {
     }
 
     /// The root as it was last seen, and whether that was within the period of revalidation.
-    #[must_use]
     pub fn known(&self, route: &FileRoute, now: Duration) -> Known {
         let generation = route.generation.now();
         match self.seen.borrow().get(&route.number) {
@@ -72,14 +70,12 @@ impl CurrentRoots {
     }
 
     /// Whether this is the root that was seen last.
-    #[must_use]
     pub fn is_current(&self, route: &FileRoute, root: &Root) -> bool {
         self.seen.borrow().get(&route.number).is_some_and(|seen| seen.root.is(root))
     }
 
     /// Whether another look has seen a root meanwhile that this one knows nothing of. Which of the two came
     /// first cannot be told.
-    #[must_use]
     pub fn is_overtaken(&self, route: &FileRoute, known: &Known, below: &Below) -> bool {
         let seen = self.seen.borrow();
         let current = seen.get(&route.number).map_or(&route.root, |seen| &seen.root);

@@ -73,7 +73,6 @@ pub enum Content {
 
 impl Content {
     /// Its length.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         match self {
             Content::Memory(bytes) => bytes.len() as u64,
@@ -82,7 +81,6 @@ impl Content {
     }
 
     /// All of it.
-    #[must_use]
     pub fn whole(&self) -> Body {
         match self {
             _ if self.bytes() == 0 => Body::Empty,
@@ -94,7 +92,6 @@ impl Content {
     }
 
     /// Some of it. What lies beyond the end is left out.
-    #[must_use]
     pub fn part(&self, span: ByteRange) -> Part {
         match self {
             Content::Memory(bytes) => {
@@ -116,19 +113,16 @@ pub struct Lines {
 
 impl Lines {
     /// What a 304 says too: validators, caching and the operator's fields.
-    #[must_use]
     pub fn shared(&self) -> Bytes {
         self.bytes.slice(..self.shared_end)
     }
 
     /// The above and the content coding.
-    #[must_use]
     pub fn with_coding(&self) -> Bytes {
         self.bytes.slice(..self.coding_end)
     }
 
     /// The above and the content type.
-    #[must_use]
     pub fn all(&self) -> Bytes {
         self.bytes.clone()
     }
@@ -136,7 +130,6 @@ impl Lines {
 
 impl Entry {
     /// Makes an open file ready. `look` is how it was found, `wall` the time of day then.
-    #[must_use]
     pub fn new(
         route: &FileRoute,
         facts: &Facts,
@@ -206,20 +199,17 @@ impl Entry {
     }
 
     /// True if a later change of the file is sure to be told by looking at it.
-    #[must_use]
     pub fn is_settled(&self) -> bool {
         self.is_settled
     }
 
     /// Whether what is remembered is still true of a file found later under the same key.
-    #[must_use]
     pub fn is_still(&self, facts: &Facts) -> bool {
         self.is_settled && self.identity == facts.identity
     }
 
     /// False if its bytes may be others by now: its file was written to as it lies there. What is remote is not asked, since that may
     /// wait.
-    #[must_use]
     pub fn is_unchanged(&self) -> bool {
         match &self.content {
             Content::Memory(_) => true,
@@ -230,7 +220,6 @@ impl Entry {
     }
 
     /// Bytes of memory this entry refers to.
-    #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let content = match &self.content {
             Content::Memory(bytes) => bytes.len(),

@@ -53,7 +53,6 @@ pub struct Finder {
 
 impl Finder {
     /// A finder within these limits.
-    #[must_use]
     pub fn new(limits: &Limits, encoders: EncoderPlaces) -> Self {
         Self {
             disks: Disks::new(limits.disk_timeout),
@@ -68,19 +67,16 @@ impl Finder {
     }
 
     /// What the files lie on.
-    #[must_use]
     pub fn disks(&self) -> &Disks {
         &self.disks
     }
 
     /// The places of encoders.
-    #[must_use]
     pub fn encoders(&self) -> &EncoderPlaces {
         &self.encoders
     }
 
     /// Where small files are read to.
-    #[must_use]
     pub fn memory(&self) -> Option<&FileMemory> {
         self.memory.as_ref()
     }
@@ -163,7 +159,6 @@ impl Finder {
     }
 
     /// Whether nobody has seen another root for this route meanwhile.
-    #[must_use]
     pub fn is_current(&self, route: &FileRoute, root: &Arc<Root>) -> bool {
         self.roots.is_current(route, root)
     }
@@ -219,7 +214,6 @@ impl Finder {
     }
 
     /// Whether a file that was left where it is would be read into memory now: there was no room, or it was being changed.
-    #[must_use]
     pub fn has_room_for(&self, content: &Content) -> bool {
         match content {
             Content::Memory(_) => false,

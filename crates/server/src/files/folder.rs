@@ -51,13 +51,11 @@ impl Folder {
     }
 
     /// What tells it from others.
-    #[must_use]
     pub fn identity(&self) -> FolderIdentity {
         self.identity
     }
 
     /// The kind of file system it lies on.
-    #[must_use]
     pub fn file_system(&self) -> FileSystem {
         self.file_system
     }

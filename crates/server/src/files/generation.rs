@@ -15,13 +15,11 @@ pub struct Generation {
 
 impl Generation {
     /// No discoveries yet about the files of the route with this number.
-    #[must_use]
     pub fn of(route: u64) -> Self {
         Self { route, number: AtomicU64::new(0) }
     }
 
     /// The number now.
-    #[must_use]
     pub fn now(&self) -> u64 {
         self.number.load(Ordering::Acquire)
     }

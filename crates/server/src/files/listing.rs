@@ -57,7 +57,6 @@ pub struct Item {
 
 impl Item {
     /// Its name as it can be shown: control characters and what is not UTF-8 are replaced.
-    #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         let text = String::from_utf8_lossy(&self.name);
         if !text.contains(char::is_control) {
@@ -68,7 +67,6 @@ impl Item {
     }
 
     /// The reference to it from its folder; `None` if any request for it would be refused.
-    #[must_use]
     pub fn link(&self) -> Option<String> {
         let slash = if self.is_folder { "/" } else { "" };
         // "./" keeps a name such as "a:b" from being read as a scheme.
@@ -149,19 +147,16 @@ impl Listing {
     }
 
     /// How many entries there are on all pages.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.folders + self.files
     }
 
     /// The page before this one, if there is one.
-    #[must_use]
     pub fn previous(&self) -> Option<PageStart> {
         if self.before == 0 { None } else { self.items.first().cloned().map(PageStart::Before) }
     }
 
     /// The page behind this one, if there is one.
-    #[must_use]
     pub fn next(&self) -> Option<PageStart> {
         let end = self.before + self.items.len() as u64;
         if end >= self.total() { None } else { self.items.last().cloned().map(PageStart::After) }

@@ -29,14 +29,12 @@ pub struct Meeting {
 
 impl Marks {
     /// A table beside memory for files of this many bytes.
-    #[must_use]
     pub fn beside(hot_memory_bytes: usize) -> Self {
         let sets = hot_memory_bytes / SHARE / size_of::<[Slot; WAYS]>();
         Self { sets: vec![[[0; 4]; WAYS]; sets], hashers: Default::default(), meetings: 0 }
     }
 
     /// The bytes it takes at most.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         self.sets.len() * size_of::<[Slot; WAYS]>()
     }

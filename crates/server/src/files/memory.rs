@@ -31,7 +31,6 @@ struct Filled<B> {
 
 impl FileMemory {
     /// Memory for files up to a size, of which this much is remembered; none where nothing is.
-    #[must_use]
     pub fn new(file_bytes_max: u64, remembered_bytes_max: u64) -> Option<Self> {
         let remembered_whole_max = (remembered_bytes_max - remembered_bytes_max / BESIDE_SHARE)
             .saturating_sub(ENTRY_BYTES);
@@ -45,7 +44,6 @@ impl FileMemory {
     }
 
     /// True if files of this size are kept here as long as there is room.
-    #[must_use]
     pub fn is_for(&self, bytes: u64) -> bool {
         bytes <= self.file_bytes_max
     }
@@ -64,7 +62,6 @@ impl FileMemory {
 
 impl Room {
     /// Bytes, no more than there is room for, that keep it until they are dropped. What is left of it is free.
-    #[must_use]
     pub fn filled(mut self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
         let left_bytes = self.bytes.checked_sub(bytes.as_ref().len() as u64).unwrap_or_else(|| {
             let _ = bug!("a file has room before it is read");

@@ -20,7 +20,6 @@ pub struct ContentTypes {
 
 impl ContentTypes {
     /// A route's own types and its charset for text.
-    #[must_use]
     pub fn new(route: &Route) -> Self {
         let lower = |extension: &String| extension.trim_start_matches('.').to_ascii_lowercase();
         Self {
@@ -33,7 +32,6 @@ impl ContentTypes {
     }
 
     /// The value of `content-type` for a file of this name.
-    #[must_use]
     pub fn of(&self, file_name: &str) -> String {
         let extension = match file_name.rsplit_once('.') {
             // What begins with a dot has none for that.

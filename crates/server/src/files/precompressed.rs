@@ -24,7 +24,6 @@ impl CodingPreference {
 
     /// What a client takes of what a route offers. The client's weights decide, then the order
     /// of the offer.
-    #[must_use]
     pub fn negotiate<'v>(
         offered: &[Coding],
         accept_encoding: impl IntoIterator<Item = &'v [u8]>,
@@ -65,7 +64,6 @@ impl CodingPreference {
     }
 
     /// Whether nothing is to be compressed.
-    #[must_use]
     pub fn is_on_disk(self) -> bool {
         self.0 & ON_DISK != 0
     }
@@ -96,7 +94,6 @@ pub struct CompressionRules {
 
 impl CompressionRules {
     /// That of a route.
-    #[must_use]
     pub fn of(route: &Route) -> Self {
         Self {
             codings: route.compress.clone(),
@@ -107,7 +104,6 @@ impl CompressionRules {
     }
 
     /// True if it is for the client of this request.
-    #[must_use]
     pub fn is_for(&self, head: &Head) -> bool {
         !self.codings.is_empty()
             && (self.is_for_proxies || head.header_values("via").next().is_none())
@@ -115,7 +111,6 @@ impl CompressionRules {
 
     /// True if what has this `content-type` is worth it. Events are to be seen one by one, and some clients decode nothing but whole
     /// bodies.
-    #[must_use]
     pub fn is_text(&self, content_type: &str) -> bool {
         let essence = content_type.split(';').next().unwrap_or_default().trim();
         let essence = essence.to_ascii_lowercase();
@@ -148,7 +143,6 @@ fn digit(coding: Coding) -> u8 {
 }
 
 /// The name of a coding in HTTP.
-#[must_use]
 pub fn token(coding: Coding) -> &'static str {
     match coding {
         Coding::Br => "br",

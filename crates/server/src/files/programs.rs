@@ -60,7 +60,6 @@ pub struct AllPrograms {
 
 impl AllPrograms {
     /// Those of the routes of all sites.
-    #[must_use]
     pub fn of<'r>(routes: impl Iterator<Item = &'r Route>) -> Self {
         let mut all = Self::default();
         for route in routes {
@@ -130,7 +129,6 @@ fn endings_of(route: &Route) -> Vec<String> {
 
 impl Programs {
     /// Those of a route and of all others; none if there are none.
-    #[must_use]
     pub fn of(route: &Route, root: &Path, all: Option<&AllPrograms>) -> Option<Self> {
         let own = route.fastcgi.as_ref();
         let run = endings_of(route);
@@ -159,7 +157,6 @@ impl Programs {
     }
 
     /// What the last name of a path says of it.
-    #[must_use]
     pub fn nature(&self, path: &str) -> Nature {
         let name = path.rsplit('/').next().unwrap_or_default();
         if self.never_sent.iter().any(|ending| ends_with(name, ending)) {
@@ -174,20 +171,17 @@ impl Programs {
     }
 
     /// True if the route has the program of this path run.
-    #[must_use]
     pub fn run(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
         self.run.iter().any(|ending| ends_with(name, ending))
     }
 
     /// True if the application is asked for the program of this path, whether it is there or not.
-    #[must_use]
     pub fn ask_for(&self, path: &str) -> bool {
         self.asks_missing && self.run(path)
     }
 
     /// The name that answers for a folder before its index files.
-    #[must_use]
     pub fn index_name(&self) -> Option<&str> {
         match &self.missing {
             Some(Missing::Index(index)) => index.rsplit('/').next(),

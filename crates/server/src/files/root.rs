@@ -32,7 +32,6 @@ pub enum Reach {
 
 impl Reach {
     /// Whether the root's own device may be waited for.
-    #[must_use]
     pub fn wait(self) -> Wait {
         if self == Reach::Cached { Wait::Never } else { Wait::Allowed }
     }
@@ -101,43 +100,36 @@ impl Root {
     }
 
     /// Whether both are the same folder.
-    #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         self.folder.identity() == other.folder.identity()
     }
 
     /// Device and inode of the folder.
-    #[must_use]
     pub fn identity(&self) -> (u64, u64) {
         self.folder.identity()
     }
 
     /// The path this root was opened by.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The number of what the root itself lies on (`st_dev`); other things may be mounted below.
-    #[must_use]
     pub fn device(&self) -> u64 {
         self.folder.identity().0
     }
 
     /// The kind of file system the root itself lies on.
-    #[must_use]
     pub fn file_system(&self) -> FileSystem {
         self.folder.file_system()
     }
 
     /// What is known about reading its files before they are read.
-    #[must_use]
     pub fn disclosure(&self) -> Disclosure {
         Disclosure::of(self.as_fd(), self.file_system())
     }
 
     /// Whether no component of this path is hidden.
-    #[must_use]
     pub fn allows(&self, relative: &str) -> bool {
         if self.dotfiles == Dotfiles::Served || !relative.contains('.') {
             return true;
@@ -178,7 +170,6 @@ impl Root {
     }
 
     /// The first part of a path that leads away from the device that the root lies on; all of it if none does.
-    #[must_use]
     pub fn crossing(&self, relative: &str) -> String {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let mut part = String::new();

@@ -16,7 +16,6 @@ pub struct DeniedFiles {
 
 impl DeniedFiles {
     /// Those of a route; none if it denies none.
-    #[must_use]
     pub fn of(route: &Route) -> Option<Self> {
         (!route.deny_files.is_empty()).then(|| Self {
             prefix: route.replaced().to_owned(),
@@ -27,14 +26,12 @@ impl DeniedFiles {
 
     /// True for the decoded path of a denied file, or of a compressed form of one; also if only a server that reads paths
     /// otherwise would find the file there.
-    #[must_use]
     pub fn have(&self, path: &str) -> bool {
         let read_otherwise = as_read_otherwise(path).filter(|plain| plain != path);
         self.fit(path) || read_otherwise.is_some_and(|plain| self.fit(&plain))
     }
 
     /// The same for a path below the route's prefix, without a leading slash.
-    #[must_use]
     pub fn have_below(&self, relative: &str) -> bool {
         self.have(&format!("{}/{relative}", self.prefix))
     }

@@ -31,7 +31,6 @@ pub enum CodedForm {
 }
 
 /// Looks for the form of an object in a coding, and has it made if it is not there.
-#[must_use]
 pub fn coded_form(
     route: &CachedRoute,
     files: &Files,

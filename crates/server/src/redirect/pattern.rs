@@ -95,14 +95,12 @@ impl<'f> Captured<'f> {
 
 impl Paths {
     /// Those of a route; none if it has none.
-    #[must_use]
     pub fn of(route: &Route) -> Option<Self> {
         let beginning = route.place().map_or("", |place| place.text());
         Self::new(beginning, route.regex.as_ref(), &route.redirects, &route.rewrites)
     }
 
     /// Those of what is asked before a route is looked for.
-    #[must_use]
     pub fn before(before: &Before) -> Option<Self> {
         let beginning = before.place().text();
         Self::new(beginning, before.regex.as_ref(), &before.redirects, &before.rewrites)

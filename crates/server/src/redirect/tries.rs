@@ -23,7 +23,6 @@ pub struct TriedPath {
 
 impl Tries {
     /// Those of a route; none if it looks for what is asked for.
-    #[must_use]
     pub fn of(route: &Route) -> Option<Self> {
         let templates: Box<[_]> =
             route.tries.iter().filter_map(|text| Template::of_try(text)).collect();

@@ -48,7 +48,6 @@ impl Client {
 
     /// The client that a request is for which came to this listener from `peer`: who connected, by its PROXY header where it
     /// came with one.
-    #[must_use]
     pub fn of(head: &Head, peer: ClientAddress, listener: Option<&Listener>) -> Self {
         let mut client = Self::connected(peer, listener);
         let Some(listener) = listener.filter(|it| !it.trusted_proxies.is_empty()) else {
@@ -109,31 +108,26 @@ impl Client {
     }
 
     /// Its address without a port; an IPv4 address that is written as IPv6 is IPv4.
-    #[must_use]
     pub fn host(&self) -> ClientHost {
         self.address.host().to_canonical()
     }
 
     /// Its port, if that is known.
-    #[must_use]
     pub fn port(&self) -> Option<u16> {
         self.address.port()
     }
 
     /// True if a field of this name says who the client is, and so is none that a client may say.
-    #[must_use]
     pub fn is_named_by(&self, name: &[u8]) -> bool {
         self.naming_field.as_ref().is_some_and(|own| are_one_to_gateways(own.as_bytes(), name))
     }
 
     /// The field, in lower case, by which proxies name clients here, whoever this one is: as [`is_named_by`](Self::is_named_by) has it.
-    #[must_use]
     pub fn reserved_field(&self) -> Option<&str> {
         self.naming_field.as_deref()
     }
 
     /// The field by which a trusted proxy has named it, for servers that know that field.
-    #[must_use]
     pub fn naming_field(&self) -> Option<&str> {
         self.naming_field.as_deref().filter(|_| !self.proxies.is_empty())
     }

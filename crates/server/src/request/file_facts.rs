@@ -38,7 +38,6 @@ struct Facts {
 
 impl FileFacts {
     /// What is there; `None` if that is not known, and is wanted from now on.
-    #[must_use]
     pub fn find(&self, look: usize, relative: &str) -> Option<There> {
         let Facts { known, wanted: first, .. } = &**self.0.get_or_init(Box::default);
         let known = known.borrow();
@@ -58,7 +57,6 @@ impl FileFacts {
     }
 
     /// Notes what is there. False if a request has asked for too many.
-    #[must_use]
     pub fn learn(&self, wanted: FileQuestion, there: There) -> bool {
         let mut known = self.0.get_or_init(Box::default).known.borrow_mut();
         known.push((wanted, there));

@@ -31,7 +31,6 @@ pub enum HandedTo {
 
 impl Handed {
     /// That of an answer; `None` if it is to be sent itself.
-    #[must_use]
     pub fn of(head: &ResponseHead<impl AsRef<[u8]>>) -> Option<Self> {
         if !head.hands_over() {
             return None;

@@ -7,7 +7,6 @@ use std::borrow::Cow;
 /// `None` if such servers would not agree on it: a parameter leaves a segment empty, there is a dot segment, which some resolve and
 /// others look for, or a slash is encoded in a parameter, which ends there for those who decode first. Only the server knows then
 /// what is asked for, and a route was chosen by something else.
-#[must_use]
 pub fn as_read_otherwise(path: &str) -> Option<Cow<'_, str>> {
     let has_slash = path.contains(ENCODED_SLASH);
     if !has_slash && !path.contains(';') {

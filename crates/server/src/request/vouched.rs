@@ -26,7 +26,6 @@ pub struct Vouched {
 
 impl Vouched {
     /// The first header of this name in the service's answer.
-    #[must_use]
     pub fn said(&self, name: &str) -> Option<&[u8]> {
         self.answer.as_ref()?.header_values(name).next()
     }

@@ -53,25 +53,21 @@ pub struct Nothing {
 
 impl Nothing {
     /// The client went away before there was a response.
-    #[must_use]
     pub fn client_gone() -> Self {
         Self { status: CLIENT_GONE, notes: None, log: Destination::default() }
     }
 
     /// The configuration says that there is none.
-    #[must_use]
     pub fn closed() -> Self {
         Self { status: CLOSED, ..Self::client_gone() }
     }
 
     /// True if the client is there still.
-    #[must_use]
     pub fn has_client(&self) -> bool {
         self.status == CLOSED
     }
 
     /// What the log says of it.
-    #[must_use]
     pub fn logged(&self) -> Logged<'_> {
         let Self { status, notes, log } = self;
         Logged { status: *status, notes: notes.as_deref(), destination: log }

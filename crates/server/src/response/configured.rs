@@ -25,7 +25,6 @@ pub struct ConfiguredFields {
 
 impl ConfiguredFields {
     /// A site's fields, except those the route has too, then the route's. What has no values is taken away.
-    #[must_use]
     pub fn new(
         site: &[(String, Vec<FieldTemplate>)],
         route: &[(String, Vec<FieldTemplate>)],
@@ -34,7 +33,6 @@ impl ConfiguredFields {
     }
 
     /// Those of a route of a site.
-    #[must_use]
     pub fn of(site: &Site, route: &Route) -> Self {
         let all = (&*site.headers, &*route.headers);
         Self::with_always(all, route.always.as_deref(), &route.beside)
@@ -111,7 +109,6 @@ impl ConfiguredFields {
 
     /// The fields that each request fills in. They are added to a response on its way to the client, so that no file and no store
     /// remembers them.
-    #[must_use]
     pub fn by_words(&self, status: u16) -> &[(String, Vec<FieldTemplate>)] {
         match status {
             101 | 400.. => &self.by_words_for_errors,
@@ -120,13 +117,11 @@ impl ConfiguredFields {
     }
 
     /// The beginnings of lines that are sent behind a server's own of the same name.
-    #[must_use]
     pub fn beside(&self) -> &[String] {
         &self.beside
     }
 
     /// True if the operator takes fields of this name, which is in lower case, away.
-    #[must_use]
     pub fn removes(&self, name: impl AsRef<[u8]>) -> bool {
         self.removed.iter().any(|removed| removed.as_bytes() == name.as_ref())
     }
@@ -137,7 +132,6 @@ impl ConfiguredFields {
     }
 
     /// Whether the operator sends a field of this name, which is in lower case.
-    #[must_use]
     pub fn has(&self, name: impl AsRef<[u8]>) -> bool {
         self.names.iter().any(|own| own.as_bytes() == name.as_ref())
     }
@@ -154,26 +148,22 @@ impl ConfiguredFields {
     }
 
     /// For successful responses whose caching nothing else decides.
-    #[must_use]
     pub fn all(&self) -> &Bytes {
         &self.all
     }
 
     /// For responses whose caching something else decides: a pattern that files fit, or the server of an error.
-    #[must_use]
     pub fn without_caching(&self) -> &Bytes {
         &self.without_caching
     }
 
     /// For redirects, as for errors, but with what only errors do not have.
-    #[must_use]
     pub fn for_redirects(&self) -> &Bytes {
         &self.for_redirects
     }
 
     /// For errors and answers to OPTIONS: of what the operator says of caching only what forbids it. How long something
     /// may be kept is meant for what was asked for.
-    #[must_use]
     pub fn for_errors(&self) -> &Bytes {
         &self.for_errors
     }

@@ -13,7 +13,6 @@ pub struct SendRate {
 
 impl SendRate {
     /// That of a route; none if it has none.
-    #[must_use]
     pub fn of(route: &kettle_config::Route) -> Option<Self> {
         let bytes_per_second = NonZeroU64::new(route.limit_rate?)?;
         Some(Self { bytes_per_second, after_bytes: route.limit_rate_after })

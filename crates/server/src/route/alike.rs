@@ -16,7 +16,6 @@ pub struct AlikeSites {
 }
 
 /// For each site that asks clients for certificates, the first site that asks for the same.
-#[must_use]
 pub fn client_auth_groups(config: &Config) -> Vec<Option<usize>> {
     first_alike(config.sites.iter().map(|site| Some(site.client_auth.as_ref()?.key())))
 }
@@ -31,7 +30,6 @@ pub(super) fn certificate_groups(config: &Config) -> Vec<Option<usize>> {
 }
 
 /// For each that has a key, the number of the first with the same. There may be ten thousand.
-#[must_use]
 pub fn first_alike<K: Eq + Hash>(keys: impl Iterator<Item = Option<K>>) -> Vec<Option<usize>> {
     let mut first = HashMap::new();
     keys.enumerate().map(|(number, key)| Some(*first.entry(key?).or_insert(number))).collect()

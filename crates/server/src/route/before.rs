@@ -39,7 +39,6 @@ impl AllBefore {
     }
 
     /// True if there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -103,7 +102,6 @@ impl Before {
     }
 
     /// True if it is for a request by this path.
-    #[must_use]
     pub fn is_for(&self, path: &str, asked: Asked<'_>, words: &WordSource) -> bool {
         let Self { settings, .. } = self;
         settings.place().has(path)

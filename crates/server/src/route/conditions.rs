@@ -68,7 +68,6 @@ impl When {
 
     /// True if all conditions hold for this path. Where that takes to know of a file what is not known yet, it is wanted, and this is
     /// false.
-    #[must_use]
     pub fn holds(&self, path: &str, asked: Asked<'_>, source: &WordSource) -> bool {
         let Self { conditions, looks } = self;
         hold(conditions, path, asked, source)
@@ -210,7 +209,6 @@ fn fits(condition: &Condition, text: &[u8]) -> bool {
 
 impl Site {
     /// A folder below which conditions look for files.
-    #[must_use]
     pub fn folder(&self, number: usize) -> Option<&Arc<FileRoute>> {
         self.folders.get(number)
     }

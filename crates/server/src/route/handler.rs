@@ -36,7 +36,6 @@ pub enum Handler {
 
 impl Handler {
     /// The operator's fields for its errors, where they are not those of the site.
-    #[must_use]
     pub fn configured(&self) -> Option<&ConfiguredFields> {
         match self {
             Handler::Files(files) => Some(&files.configured),
@@ -48,7 +47,6 @@ impl Handler {
 
     /// The requests that it passes to a backend, if it has one. Of several that a map chooses among it is one: they differ in nothing but
     /// whom they ask.
-    #[must_use]
     pub fn proxy(&self) -> Option<&ProxyRoute> {
         match self {
             Handler::Proxy(route) => Some(route),

@@ -35,13 +35,11 @@ impl InternalRoutes {
 
 impl Site {
     /// True if its servers may name what is sent in place of their answers.
-    #[must_use]
     pub fn takes_over(&self) -> bool {
         self.internal.is_some()
     }
 
     /// The path of a file of an internal route.
-    #[must_use]
     pub fn path_of(&self, file: &str) -> Option<String> {
         self.internal.as_ref()?.path_of(Path::new(file))
     }
@@ -49,7 +47,6 @@ impl Site {
 
 impl Route {
     /// True if no client may ask for it.
-    #[must_use]
     pub fn is_internal(&self) -> bool {
         self.rules.as_ref().is_some_and(|rules| rules.is_internal)
     }

@@ -29,7 +29,6 @@ pub(super) struct HttpsSites {
 
 impl KnownNames {
     /// Those of a configuration.
-    #[must_use]
     pub fn of(config: &Config, reach: &Reach<'_>) -> Self {
         let mut sites = Vec::new();
         let mut has_all = false;
@@ -49,7 +48,6 @@ impl KnownNames {
 impl Router {
     /// The router of a listener that names its sites, or its default one; `None` for all others. It looks names up where handshakes
     /// there do, if there are any.
-    #[must_use]
     pub fn of_listener(
         &self,
         listener: &Listener,
@@ -91,7 +89,6 @@ impl Router {
     }
 
     /// Where a client belongs that asks over plain HTTP for a site which https listeners have, by its name.
-    #[must_use]
     pub fn https_for(&self, head: &Head) -> Option<Redirect> {
         let (https, host) = (self.https.as_ref()?, head.host_bytes()?);
         let named = https.names.find(host)?;

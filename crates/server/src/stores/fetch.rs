@@ -69,13 +69,11 @@ pub enum FetchBody {
 
 impl FetchBody {
     /// Whether it is kept, as far as is known.
-    #[must_use]
     pub fn is_kept(&self) -> bool {
         !matches!(self, Self::Whole { is_kept: false, .. })
     }
 
     /// Whether it is read without the disk, here as a whole.
-    #[must_use]
     pub fn is_in_memory(&self) -> bool {
         matches!(self, Self::Whole { .. })
     }
@@ -88,14 +86,12 @@ impl FetchBody {
     }
 
     /// Whether the rest never comes.
-    #[must_use]
     pub fn is_broken(&self) -> bool {
         let Self::InFile { fill, .. } = self else { return false };
         !matches!(fill.progress().state, FillState::Growing | FillState::Complete)
     }
 
     /// Whether nothing more comes of it.
-    #[must_use]
     pub fn is_whole(&self) -> bool {
         let Self::InFile { fill, .. } = self else { return true };
         let FillProgress { filled, state } = fill.progress();
@@ -131,13 +127,11 @@ impl Fetches {
     }
 
     /// The object that is arriving under a key, for callers that would not fetch it themselves.
-    #[must_use]
     pub fn find(&self, key: &str, store: &Store) -> Option<Arc<Fetch>> {
         found(&self.lock(), key, store)
     }
 
     /// How many clients wait for a backend's answer to another's request.
-    #[must_use]
     pub fn waiting(&self) -> u64 {
         self.waiting.load(Ordering::Relaxed)
     }
@@ -162,13 +156,11 @@ impl Fetch {
     }
 
     /// Whether its head is there already.
-    #[must_use]
     pub fn is_growing(&self) -> bool {
         matches!(*self.state.borrow(), FetchState::Growing(_))
     }
 
     /// The interim responses to it.
-    #[must_use]
     pub fn interim(&self) -> watch::Receiver<Vec<Bytes>> {
         self.interim.subscribe()
     }
@@ -197,19 +189,16 @@ impl Fetch {
 
 impl FetchWriter {
     /// Whether anybody waits to know what becomes of it.
-    #[must_use]
     pub fn has_waiting(&self) -> bool {
         self.fetch.state.receiver_count() > 0
     }
 
     /// The generation that it belongs to.
-    #[must_use]
     pub fn generation(&self) -> u64 {
         self.fetch.generation
     }
 
     /// The fetch as others see it.
-    #[must_use]
     pub fn fetch(&self) -> Arc<Fetch> {
         Arc::clone(&self.fetch)
     }

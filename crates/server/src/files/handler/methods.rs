@@ -9,7 +9,6 @@ use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
 ///
 /// # Errors
 /// Status 405, with the methods that are allowed.
-#[must_use]
 pub fn allow(
     method: Method<'_>,
     configured: &ConfiguredFields,

@@ -13,7 +13,6 @@ pub const CONTENT_SECURITY_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'";
 
 /// The page for a folder, by its path on the site (`/pictures/`).
-#[must_use]
 pub fn write_html(listing: &Listing, path: &str, view: &View) -> String {
     let mut page = String::with_capacity(PAGE_BYTES + listing.items.len() * ITEM_BYTES);
     let title = escape(path);

@@ -41,7 +41,6 @@ struct JsonItem<'p> {
 }
 
 /// The listing of a folder, by its path on the site.
-#[must_use]
 pub fn write_json(listing: &Listing, path: &str, view: &View) -> String {
     let query = |start| view.query_at(&start);
     let page = JsonPage {

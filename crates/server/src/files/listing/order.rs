@@ -7,7 +7,6 @@
 use std::cmp::Ordering;
 
 /// The order of two names.
-#[must_use]
 pub fn compare_names(left: &[u8], right: &[u8]) -> Ordering {
     let (mut left_rest, mut right_rest) = (left, right);
     loop {

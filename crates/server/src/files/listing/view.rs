@@ -59,7 +59,6 @@ impl SortKey {
     pub const ALL: [SortKey; 3] = [SortKey::Name, SortKey::Size, SortKey::Time];
 
     /// The word in a query.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             SortKey::Name => "name",
@@ -71,7 +70,6 @@ impl SortKey {
 
 impl Sort {
     /// The order of two entries; no two of a folder tie.
-    #[must_use]
     pub fn compare(self, left: &Item, right: &Item) -> Ordering {
         let by_key = match self.key {
             SortKey::Name => Ordering::Equal,
@@ -87,7 +85,6 @@ impl Sort {
 impl View {
     /// What a query asks for: `sort=name|size|time`, `order=asc|desc`, `filter=TEXT`, and
     /// `after=`, `before=` or `last=` for a page. What cannot be read is ignored.
-    #[must_use]
     pub fn from_query(query: Option<&str>) -> Self {
         let mut sort = Sort { key: SortKey::Name, descends: false };
         let (mut filter, mut cursor) = (String::new(), None);
@@ -117,14 +114,12 @@ impl View {
     }
 
     /// Whether the filter lets a name through.
-    #[must_use]
     pub fn fits(&self, name: &[u8]) -> bool {
         self.filter.is_empty()
             || String::from_utf8_lossy(name).to_lowercase().contains(&self.filter)
     }
 
     /// The query for the same order and filter at another page, with its question mark.
-    #[must_use]
     pub fn query_at(&self, start: &PageStart) -> String {
         let mut query = self.query_by(self.sort);
         let key = self.sort.key;
@@ -138,7 +133,6 @@ impl View {
     }
 
     /// The query for the first page in another order.
-    #[must_use]
     pub fn query_by(&self, sort: Sort) -> String {
         let order = if sort.descends { "desc" } else { "asc" };
         let mut query = format!("?sort={}&order={order}", sort.key.as_str());
