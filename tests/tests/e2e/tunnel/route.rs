@@ -260,28 +260,6 @@ fn tls_goes_through_by_the_name_in_its_hello() {
     assert_eq!(wire.received, [21, 3, 1, 0, 2, 2, 10], "an alert: unexpected_message");
 }
 
-#[test]
-fn a_hello_in_pieces_goes_through_whole() {
-    let backend_at = Backend::listen();
-    let setup = Setup::default()
-        .listener("kind = \"passthrough\"")
-        .site("backend = \"app\"")
-        .more(&backend("app", "", &[backend_at.address()]));
-    let kettle = Kettle::start(setup);
-    let mut dialed = Dialer::default().begin(kettle.address());
-    let mut hello = Vec::new();
-    dialed.tls.write_tls(&mut hello).unwrap();
-    for cut in [1, 5, 6, hello.len() / 2, hello.len() - 1] {
-        let mut wire = Wire::connect(kettle.address());
-        wire.write_all(&hello[..cut]).unwrap();
-        wire.write_all(&hello[cut..]).unwrap();
-        wire.write_all(b"and what is behind it").unwrap();
-        let mut server = backend_at.accept();
-        let received = read_exactly(&mut server, hello.len() + 21);
-        assert_eq!(&received[..hello.len()], hello.as_slice(), "cut at {cut}");
-    }
-}
-
 /// A hello with a post-quantum key share is longer than a segment: it comes in several reads, and some send it in several records.
 /// Cut at each border of a record, inside each header, and at a spread of bytes.
 #[test]
