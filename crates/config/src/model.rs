@@ -58,7 +58,8 @@ pub use redirect::{PathChoice, Redirect, Rewrite};
 pub use respond::Respond;
 pub(crate) use route::PLACES;
 pub use route::{
-    Coding, EarlyHints, IfModifiedSince, Missing, RequestBuffering, RetryOn, Route, TypeTable,
+    BackendMethod, Coding, EarlyHints, IfModifiedSince, Missing, RequestBuffering, RetryOn, Route,
+    TypeTable,
 };
 pub use site::{Hsts, Site};
 pub use tls::{

@@ -32,6 +32,7 @@ use crate::words::WordSource;
 pub(crate) use answer::note_client_gone;
 pub use answer::respond;
 pub use buffering::BodyStore;
+use buffering::Replaced;
 pub(crate) use buffering::buffer_response;
 pub(crate) use incoming::Asker;
 use prefix::PrefixChange;
@@ -54,6 +55,8 @@ pub struct ProxyRoute {
     patterns: Vec<NamePattern>,
     /// The operator's fields for servers. Without values: no server gets the client's.
     request_headers: Vec<(String, Vec<FieldTemplate>)>,
+    /// What servers get in place of what clients send.
+    replaced: Replaced,
     /// Names, in lower case, of fields that a service says in place of clients.
     copied: Vec<String>,
     timeout: Duration,
@@ -116,6 +119,7 @@ impl ProxyRoute {
             names: texts.map(|name| asked_name(&name.value)).collect(),
             patterns: site.names.iter().filter_map(|name| site.pattern(name).cloned()).collect(),
             request_headers,
+            replaced: Replaced::of(route),
             copied,
             timeout: route.timeout,
             request_body_bytes_max: route.request_body,

@@ -43,6 +43,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
             let trail = format!("site.{number}.route.{route}");
             let mut own = of_conditions(&trail, &it.when);
             own.extend(of_headers(&format!("{trail}.request_headers"), &it.request_headers));
+            own.extend(it.backend_body.iter().map(|it| (format!("{trail}.backend_body"), it)));
             let programs = it.fastcgi.as_ref().map_or(&[][..], |it| &it.params);
             own.extend(of_headers(&format!("{trail}.fastcgi.params"), programs));
             own.extend(answers::text(&trail, it.respond.as_ref()));

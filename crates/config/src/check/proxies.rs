@@ -22,6 +22,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
         check_settings(&trail, route, runs_programs(config, route, &choices), reader);
         check_prefix(&trail, route, reader);
         check_headers(&trail, route, reader);
+        check_kept(&trail, route, reader);
         answers::check(&trail, route, reader);
     }
     let named = config.sites.iter().flat_map(|site| &site.routes);
@@ -118,6 +119,19 @@ fn check_headers(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     }
 }
 
+/// What is kept was asked for by GET, with what the answer varies by, and without a body.
+fn check_kept(trail: &str, route: &Route, reader: &mut Reader<'_>) {
+    let names = ["pass_headers", "backend_body", "backend_method"];
+    for name in names.into_iter().filter(|_| route.cache.is_some()) {
+        if let Some(place) = reader.place(&format!("{trail}.{name}")) {
+            let message = format!(
+                "`{name}` is for requests of which nothing is kept, and the route has `cache`"
+            );
+            reader.report_at(&place, message, Help::act("remove one of both"));
+        }
+    }
+}
+
 /// Refuses a header for servers that is ours to say.
 pub(super) fn refuse_own(setting: &str, name: &str, reader: &mut Reader<'_>) {
     let lower = name.to_ascii_lowercase();
@@ -200,6 +214,10 @@ const REQUESTS: &[&str] = &[
     "cookie_domain",
     "cookie_flags",
     "request_headers",
+    "pass_headers",
+    "pass_body",
+    "backend_body",
+    "backend_method",
     "timeout",
     "request_body",
     "websocket",

@@ -18,9 +18,9 @@ use super::respond::Respond;
 use crate::located::Located;
 use crate::setting::{
     BackendHost, CacheRule, Expression, FieldTemplate, LogTarget, MIB, Network, TRY_PATH,
-    backend_host, cache_rules, duration, expression, flag, headers, located_path, located_text,
-    log_target, map_word, mime_types, networks, number, optional, request_headers, rules, section,
-    sections, settings, size, text, text_or_off, texts, word, word_list,
+    backend_host, cache_rules, duration, expression, field_words, flag, headers, located_path,
+    located_text, log_target, map_word, mime_types, networks, number, optional, request_headers,
+    rules, section, sections, settings, size, text, text_or_off, texts, word, word_list,
 };
 use crate::word::words;
 
@@ -33,6 +33,24 @@ words! {
         Zstd = "zstd",
         /// gzip, `page.html.gz`.
         Gzip = "gzip",
+    }
+}
+
+words! {
+    /// A method that servers may be asked by. The answer to HEAD has no body, and clients may have asked for one.
+    pub enum BackendMethod {
+        /// GET.
+        Get = "GET",
+        /// POST.
+        Post = "POST",
+        /// PUT.
+        Put = "PUT",
+        /// PATCH.
+        Patch = "PATCH",
+        /// DELETE.
+        Delete = "DELETE",
+        /// OPTIONS.
+        Options = "OPTIONS",
     }
 }
 
@@ -190,6 +208,16 @@ settings! {
         /// certificate `{client_subject}` (RFC 4514), `{client_cert}` and `{client_cert_chain}` (RFC 9440). `{{` is a brace. A
         /// field whose words leave it empty is not sent. With `cache` only words of the URL may stand here.
         pub request_headers: Vec<(String, Vec<FieldTemplate>)> = request_headers(),
+        /// With `backend`: passes clients' headers on. Without it servers get `Host`, those of `request_headers`, and what kettle says
+        /// of clients. Not beside `cache`.
+        pub pass_headers: bool = flag(true),
+        /// With `backend`: passes the bodies of requests on. Without it one is taken, up to `request_body`, and thrown away.
+        pub pass_body: bool = flag(true),
+        /// With `backend`: the body that servers get in place of the client's, which is taken and thrown away: a text with the words of
+        /// `request_headers`. Not beside `cache`.
+        pub backend_body: Option<FieldTemplate> = optional(field_words(), "the client's"),
+        /// With `backend`: the method that servers are asked by, whatever clients ask by. Not beside `cache`.
+        pub backend_method: Option<BackendMethod> = optional(word(BackendMethod::Get), "the client's"),
         /// With `backend`: how long a server may send nothing before its response begins (504) and within it, and take
         /// nothing of the request.
         pub timeout: Duration = duration(

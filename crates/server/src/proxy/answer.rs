@@ -81,7 +81,9 @@ pub async fn respond(
         return Err(501.into());
     }
     let buffering = route.buffering(request);
-    let is_stored = buffering == Buffering::Stored;
+    let is_stored = matches!(buffering, Buffering::Stored | Buffering::Replaced);
+    let is_replaced = buffering == Buffering::Replaced;
+    let own = is_replaced.then(|| route.own_body(path, request).unwrap_or_default());
     let mut outgoing = route.outgoing(path, request, asks_upgrade, is_stored).ok_or(400_u16)?;
     outgoing.retries = route.retries;
     let named = route.upstream.backend.cookie_name();
@@ -94,7 +96,7 @@ pub async fn respond(
     let mut failed = None;
     if is_stored {
         trace.backend = Some(Arc::clone(&route.upstream.backend));
-        match Box::pin(take_in(route, bodies, request)).await {
+        match Box::pin(take_in(route, bodies, own, request)).await {
             Ok(mut body) => {
                 body.stays(!outgoing.retries.is_empty());
                 outgoing.announce_body(BodyFraming::Length(body.bytes()));
@@ -139,10 +141,11 @@ impl ProxyRoute {
     }
 }
 
-/// Stores a body, unless its client takes the request back.
+/// Stores a body, or what servers get in its place, unless its client takes the request back.
 async fn take_in(
     route: &ProxyRoute,
     bodies: BodyStore<'_>,
+    own: Option<Vec<u8>>,
     request: &mut Request<'_>,
 ) -> Result<Spooled, PassError> {
     let (client, body) = (request.client.host(), &mut request.body);
@@ -150,7 +153,7 @@ async fn take_in(
     tokio::select! {
         biased;
         () = taken_back => Err(PassError::Disconnected),
-        stored = store(bodies, client, body, route.request_body_bytes_max) => Ok(stored?),
+        stored = store(bodies, client, body, own, route.request_body_bytes_max) => Ok(stored?),
     }
 }
 
@@ -314,7 +317,7 @@ async fn converse(
     request: &mut Request<'_>,
 ) -> Result<(ResponseHead<Bytes>, Sent), PassError> {
     request.body.while_there(pin!(in_flight.send_head(outgoing))).await??;
-    if !request.body.framing().is_empty() {
+    if stored.is_some() || !request.body.framing().is_empty() {
         let (is_head, bytes_max) = (outgoing.is_head(), route.request_body_bytes_max);
         let uploaded = if let Some(stored) = stored {
             request.body.while_there(Box::pin(upload_stored(in_flight, stored)).as_mut()).await?

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kettle_config::RequestBuffering;
+use kettle_config::{BackendMethod, FieldTemplate, RequestBuffering, Route};
 use kettle_http::h1::framing::BodyFraming;
 use kettle_runtime::client_address::ClientHost;
 use kettle_runtime::disk::Disks;
@@ -29,6 +29,29 @@ pub(super) enum Buffering {
     Stored,
     /// It has no length, and gets 411.
     Refused,
+    /// It is thrown away. Servers get another one, or none.
+    Replaced,
+}
+
+/// What servers get in place of what clients send.
+#[derive(Debug)]
+pub(super) struct Replaced {
+    pub(super) method: Option<BackendMethod>,
+    pub(super) passes_headers: bool,
+    passes_body: bool,
+    pub(super) body: Option<FieldTemplate>,
+}
+
+impl Replaced {
+    /// That of a route.
+    pub(super) fn of(route: &Route) -> Self {
+        Self {
+            method: route.backend_method,
+            passes_headers: route.pass_headers,
+            passes_body: route.pass_body,
+            body: route.backend_body.clone(),
+        }
+    }
 }
 
 /// Why a body was not stored.
@@ -43,7 +66,13 @@ impl ProxyRoute {
     pub(super) fn buffering(&self, request: &Request<'_>) -> Buffering {
         let framing = request.body.framing();
         let has_no_length = framing == BodyFraming::Chunked;
+        let is_replaced = match self.replaced.body {
+            // A tunnel has none.
+            Some(_) => !self.is_asked_to_upgrade(request),
+            None => !self.replaced.passes_body && !framing.is_empty(),
+        };
         match self.buffering {
+            _ if is_replaced => Buffering::Replaced,
             RequestBuffering::Refuse if has_no_length => Buffering::Refused,
             // A program keeps a process busy while its client sends, and knows no body without a length.
             RequestBuffering::Off | RequestBuffering::Refuse
@@ -86,11 +115,12 @@ pub(crate) fn buffer_response(
     }
 }
 
-/// Stores all of a client's body of at most `bytes_max` bytes. A client that waits to be told to go on is told at once: no server says it.
+/// Stores all of a client's body of at most `bytes_max` bytes, or throws it away and stores its `own`: the request has none then. A client that waits to be told to go on is told at once: no server says it.
 pub(super) async fn store(
     store: BodyStore<'_>,
     client: ClientHost,
     body: &mut RequestBody<'_>,
+    own: Option<Vec<u8>>,
     bytes_max: u64,
 ) -> Result<Spooled, StoreError> {
     let bytes_max = bytes_max.min(store.spool.body_bytes_max());
@@ -98,8 +128,14 @@ pub(super) async fn store(
     while let Some(data) =
         body.chunk(bytes_max).await.map_err(|error| StoreError::Client(error.status()))?
     {
-        spooled.push(data).await.map_err(StoreError::Spool)?;
+        if own.is_none() {
+            spooled.push(data).await.map_err(StoreError::Spool)?;
+        }
         body.note_passed_on();
+    }
+    if let Some(own) = own {
+        spooled.push(&own).await.map_err(StoreError::Spool)?;
+        body.set_framing(BodyFraming::None);
     }
     Ok(spooled)
 }

@@ -46,11 +46,11 @@ impl ProxyRoute {
         let reference = reference(target, head.raw_target(), self.slash_runs)?;
         let client = request.client;
         let words = self.words_for(request, asked.as_deref(), target.path, &reference);
-        let (method, host) = (head.method().as_str(), words.host(self.host.as_ref())?);
+        let (method, host) = (self.method_of(head), words.host(self.host.as_ref())?);
         let mut outgoing =
             OutgoingRequest::new(method, &reference, &host, client.host(), self.timeout)?;
         let hop_by_hop = head.hop_by_hop();
-        for (name, value) in head.headers() {
+        for (name, value) in head.headers().filter(|_| self.replaced.passes_headers) {
             let is_kept = is_ours(name) || client.is_named_by(name);
             if !is_kept && !hop_by_hop.has(name) && !self.is_own(name) {
                 outgoing.field(name, value);
@@ -60,7 +60,9 @@ impl ProxyRoute {
         self.add_own(&mut outgoing, &words);
         self.vouched(request).for_each(|(name, value)| outgoing.field(name, value));
         self.add_forwarded(&mut outgoing, client, asked.as_deref());
-        let is_named = head.header(REQUEST_ID).is_some() && !hop_by_hop.has(REQUEST_ID.as_bytes());
+        let is_named = self.replaced.passes_headers
+            && head.header(REQUEST_ID).is_some()
+            && !hop_by_hop.has(REQUEST_ID.as_bytes());
         if !is_named && !self.is_own(REQUEST_ID.as_bytes()) {
             // Writing to memory cannot fail.
             outgoing.field_with(REQUEST_ID, |value| _ = write!(value, "{}", client.request_id));
@@ -118,6 +120,26 @@ impl ProxyRoute {
     pub(super) fn key_of(&self, words: &Words<'_>) -> Option<u64> {
         let template = self.upstream.backend.settings.hash.as_ref()?;
         Some(hash(&words.fill(template)?))
+    }
+
+    /// The method that servers are asked by.
+    pub(super) fn method_of<'r>(&self, head: &'r Head) -> &'r str {
+        match self.replaced.method {
+            Some(method) => method.as_str(),
+            None => head.method().as_str(),
+        }
+    }
+
+    /// The body that servers get in place of the client's, for this path if not the one asked for.
+    pub(super) fn own_body(&self, path: Option<&str>, request: &Request<'_>) -> Option<Vec<u8>> {
+        let template = self.replaced.body.as_ref()?;
+        let asked = self.host_of(&request.head, request.presented().server_name);
+        let target = request.head.target().ok()?;
+        let path = path.unwrap_or(target.path);
+        let sent = Target { path, ..target };
+        let reference = reference(sent, request.head.raw_target(), self.slash_runs)?;
+        let words = self.words_for(request, asked.as_deref(), path, &reference);
+        Some(words.text_with(template, |_| &[]))
     }
 
     /// Which of a request's trailers a server gets.

@@ -145,7 +145,7 @@ impl ProxyRoute {
         let reference = reference(target, raw, self.slash_runs)?;
         let client = request.client;
         let words = self.words_for(request, asked.as_deref(), path, &reference);
-        let method = head.method().as_str();
+        let method = self.method_of(head);
         let mut outgoing = self.begun(route, method, client.host(), &words)?;
         let mut told = Told { route, outgoing: &mut outgoing };
         told.say("SERVER_PROTOCOL", protocol(head.version()));
@@ -162,7 +162,7 @@ impl ProxyRoute {
         }
         told.say("CONTENT_TYPE", header(head, "content-type"));
         let hop_by_hop = head.hop_by_hop();
-        for (name, value) in first_lines(head) {
+        for (name, value) in first_lines(head).filter(|_| self.replaced.passes_headers) {
             let is_kept = is_ours(name) || client.is_named_by(name);
             if !is_kept && !hop_by_hop.has(name) && !self.is_own(name) {
                 told.say_field(name, &value);

@@ -224,8 +224,10 @@ fn nothing_that_is_passed_on_becomes_looser() {
             "location /b/ { proxy_cookie_path off; proxy_pass http://a; }",
             "/open/* /b/*> / =/b->301",
         ),
-        ("location /b/ { proxy_method GET; proxy_pass http://a; }", "/open/* /b/*! / =/b->301"),
-        ("location /b/ { proxy_set_body x; proxy_pass http://a; }", "/open/* /b/*! / =/b->301"),
+        ("location /b/ { proxy_method GET; proxy_pass http://a; }", "/open/* /b/*> / =/b->301"),
+        ("location /b/ { proxy_method HEAD; proxy_pass http://a; }", "/open/* /b/*! / =/b->301"),
+        ("location /b/ { proxy_set_body x; proxy_pass http://a; }", "/open/* /b/*> / =/b->301"),
+        ("location /b/ { proxy_set_body $x; proxy_pass http://a; }", "/open/* /b/*! / =/b->301"),
         (
             "location /b/ { proxy_pass_request_body off; proxy_pass http://a; }",
             "/open/* /b/*> / =/b->301",
@@ -236,7 +238,7 @@ fn nothing_that_is_passed_on_becomes_looser() {
         ),
         (
             "location /b/ { proxy_pass_request_headers off; proxy_pass http://a; }",
-            "/open/* /b/*! / =/b->301",
+            "/open/* /b/*> / =/b->301",
         ),
         ("location /nothing/ { proxy_pass http://a; }", "/open/* /nothing/*> / =/nothing->301"),
         ("location /b/ { deny 1.2.3.4; proxy_pass http://a; }", "/open/* /b/*>? / =/b->301"),

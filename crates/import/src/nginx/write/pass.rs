@@ -76,6 +76,7 @@ impl Writer<'_> {
             route.settings.push(("encoded_slashes", "true".to_owned(), origin.clone()));
         }
         route.settings.extend(self.changed(scope, &pass, spot)?);
+        route.settings.extend(self.replaced_parts(scope, is_moved)?);
         route.settings.extend(self.request_settings(scope, &pass, origin, (is_moved, &copied)));
         route.settings.extend(self.headers_of_backend(scope, &directive.origin));
         route.settings.extend(self.rate_settings(scope));
@@ -121,7 +122,7 @@ impl Writer<'_> {
     }
 
     /// How long a server has, and how much it is sent.
-    fn bounds(&mut self, scope: &Scope<'_>, origin: &Origin) -> [Setting; 2] {
+    fn bounds(scope: &Scope<'_>, origin: &Origin) -> [Setting; 2] {
         let time = scope.find("proxy_read_timeout");
         let seconds = time.map_or(Some(60), |it| measure::seconds(it.word(0)));
         let seconds = seconds.unwrap_or(60).clamp(1, 24 * 3600);
@@ -131,16 +132,39 @@ impl Writer<'_> {
             0 => BODY_BYTES_MAX,
             bytes => bytes.min(BODY_BYTES_MAX),
         };
-        let without = scope.find("proxy_pass_request_body").filter(|it| it.word(0) == "off");
-        if let Some(directive) = without {
-            let message = format!("`{}` is for requests without a body here", spoken(directive));
-            self.output.warn(&directive.origin, message, "others get 413: `request_body` is 0");
-        }
-        let bytes = if without.is_some() { 0 } else { bytes };
         [
             ("timeout", quoted(&format!("{seconds}s")), origin.clone()),
             ("request_body", bytes.to_string(), origin.clone()),
         ]
+    }
+
+    /// What servers get in place of the client's method, headers and body.
+    fn replaced_parts<'t>(
+        &self,
+        scope: &Scope<'t>,
+        is_moved: bool,
+    ) -> Result<Vec<Setting>, Shut<'t>> {
+        let mut settings: Vec<Setting> = Vec::new();
+        for (name, setting) in PASSED {
+            if let Some(directive) = scope.find(name).filter(|it| it.word(0) == "off") {
+                settings.push((setting, "false".to_owned(), directive.origin.clone()));
+            }
+        }
+        if let Some(directive) =
+            scope.find("proxy_method").filter(|it| it.word(0) != "$request_method")
+        {
+            let method = directive.word(0).to_ascii_uppercase();
+            if !METHODS.contains(&&*method) {
+                return Err(Shut { directive, why: METHOD });
+            }
+            settings.push(("backend_method", quoted(&method), directive.origin.clone()));
+        }
+        if let Some(directive) = scope.find("proxy_set_body") {
+            let said = self.words(directive.word(0), scope, is_moved);
+            let said = said.ok_or(Shut { directive, why: BODY })?;
+            settings.push(("backend_body", quoted(&said), directive.origin.clone()));
+        }
+        Ok(settings)
     }
 
     /// What a server is sent.
@@ -192,7 +216,9 @@ impl Writer<'_> {
         settings.extend(self.backend_host(host, pass, origin));
         // kettle would give requests a number.
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(REQUEST_ID)) {
-            let own = field("$http_x_request_id").unwrap_or_default();
+            let passes =
+                scope.find("proxy_pass_request_headers").is_none_or(|it| it.word(0) != "off");
+            let own = field("$http_x_request_id").filter(|_| passes).unwrap_or_default();
             add_line(&mut headers, REQUEST_ID, &own);
         }
         if !headers.is_empty() {
@@ -200,7 +226,7 @@ impl Writer<'_> {
             let place = place.unwrap_or(origin).clone();
             settings.push(("request_headers", table(entries), place));
         }
-        settings.extend(self.bounds(scope, origin));
+        settings.extend(Self::bounds(scope, origin));
         // As nginx does, which takes a whole body before it asks, and leaves interim responses out.
         let is_off = |name| scope.find(name).is_some_and(|it| it.word(0) == "off");
         let buffering = scope.find("proxy_request_buffering").filter(|it| it.word(0) == "off");
@@ -345,13 +371,10 @@ fn replaced<'t>(
     }
 }
 
-/// What servers are sent, or clients get of their answers, where nginx takes something out of it.
+/// Headers of clients that nginx takes out of requests, or puts in their place.
 fn altered<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
-    let is_off = |it: &Directive| it.word(0) == "off";
-    let (taken_out, switched_off): (Vec<_>, Vec<_>) =
-        (scope_of(scope, &TAKEN_OUT), scope_of(scope, &SWITCHED_OFF));
-    let taken_out = taken_out.into_iter().find(|it| !is_off(it));
-    let directive = taken_out.or(switched_off.into_iter().find(|it| is_off(it)))?;
+    let directive =
+        TAKEN_OUT.iter().filter(|it| it.starts_with("more_")).find_map(|it| scope.find(it))?;
     Some(Shut { directive, why: ALTERED })
 }
 
@@ -366,10 +389,6 @@ fn hosted<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     });
     let is_known = is_client || value == "$proxy_host" || !value.contains('$');
     (!is_known).then_some(Shut { directive, why: OTHER_HOST })
-}
-
-fn scope_of<'t>(scope: &Scope<'t>, names: &[&str]) -> Vec<&'t Directive> {
-    names.iter().filter_map(|name| scope.find(name)).collect()
 }
 
 /// What nginx is told to send as it came, and kettle would take for the name of a file.
@@ -392,11 +411,17 @@ fn by_file<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     Some(Shut { directive, why: THERE })
 }
 
-/// Directives that take something out of requests or answers, or put something in its place.
+/// Directives that take something out of requests, or put something in its place.
 pub(super) const TAKEN_OUT: [&str; 4] =
     ["more_clear_input_headers", "more_set_input_headers", "proxy_method", "proxy_set_body"];
 const REQUEST_ID: &str = "X-Request-Id";
-const SWITCHED_OFF: [&str; 1] = ["proxy_pass_request_headers"];
+/// What nginx passes on unless it is told not to, and the settings for that.
+const PASSED: [(&str, &str); 2] =
+    [("proxy_pass_request_headers", "pass_headers"), ("proxy_pass_request_body", "pass_body")];
+const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+const METHOD: &str =
+    "servers are asked by GET, POST, PUT, PATCH, DELETE or OPTIONS, or by the client's method";
+const BODY: &str = "no word of kettle says what stands in that body";
 /// The host that the client asks for.
 const HOSTS: [&str; 4] = ["$http_host", "${http_host}", "$host", "${host}"];
 const FOLLOWED: &str = "what a server names in `X-Accel-Redirect` is sent wherever the server has an internal location";
