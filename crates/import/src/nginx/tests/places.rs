@@ -290,6 +290,21 @@ fn what_no_condition_asks_closes_what_it_may_decide() {
             "if ($arg_a) { set $b 1; } rewrite ^/c$ /d last; location /x { if ($b) { return 403; } }",
             "|{2}(^/c$)-> |{1}(^/c$)-> |{2}(^/c$)-> /open/* /x*! /",
         ),
+        // What is set behind them is not set there.
+        (
+            "set $b 1; rewrite ^/a$ /x last; set $b 0; location /x { if ($b) { return 403; } }",
+            "|~(?i)^/a$:403 /open/* /x* /",
+        ),
+        (
+            "set $b 1; if ($args) { break; } set $b 0; location /x { if ($b) { return 403; } }",
+            "|{2}:403 /open/* /x* /",
+        ),
+        (
+            "set $b 1; if ($args) { rewrite ^/a$ /x last; } set $b 0; location /x { if ($b) { return 403; } }",
+            "|~(?i)^/a${2}:403 /open/* /x* /",
+        ),
+        ("set $b 1; if ($slow) { break; } set $b 0; location /x { expires $b; }", "/!"),
+        ("rewrite ^/a$ /x last; set $unused 0;", "|(^/a$)-> /open/* /"),
         // Ways are told by what the rewrite changes.
         (
             "set $b 0; if ($uri ~ ^/c) { set $b 1; } rewrite ^/c$ /d; location /x { if ($b) { return 403; } }",

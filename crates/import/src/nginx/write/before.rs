@@ -60,12 +60,9 @@ struct Beginning<'t> {
 }
 
 impl<'t> Beginning<'t> {
-    /// True if a directive of an `if` decides something, or sets what counts.
-    fn counts(&self, directive: &Directive) -> bool {
-        match directive.name.as_str() {
-            "set" => self.used.contains(directive.word(0).trim_start_matches('$')),
-            name => DECIDES.contains(&name) || name == "break",
-        }
+    /// True if a directive sets what counts.
+    fn sets(&self, directive: &Directive) -> bool {
+        directive.name == "set" && self.used.contains(directive.word(0).trim_start_matches('$'))
     }
 
     /// Goes on with the paths that the last rewrite led nowhere else; true if there are none.
@@ -136,10 +133,13 @@ impl Writer<'_> {
                     end.when.clear();
                     return Ok((so_far.entries, Left::Answer(Box::new(end))));
                 }
-                "rewrite" => self.before_rewrites(directive, &mut so_far)?,
+                "rewrite" => {
+                    let sets = own.iter().skip(at + 1).any(|it| so_far.sets(it));
+                    self.before_rewrites(directive, sets, &mut so_far)?;
+                }
                 "if" => {
                     let mut follows = own.iter().skip(at + 1);
-                    let decides = follows.any(|it| DECIDES.contains(&&*it.name));
+                    let decides = follows.any(|it| DECIDES.contains(&&*it.name) || so_far.sets(it));
                     let ways = std::mem::take(&mut so_far.ways);
                     for way in ways {
                         let own = way.clone();
@@ -161,18 +161,22 @@ impl Writer<'_> {
         }
     }
 
-    /// Adds what a `rewrite` says on each way.
+    /// Adds what a `rewrite` says on each way, behind which something is set that counts, or nothing.
     fn before_rewrites<'t>(
         &mut self,
         directive: &'t Directive,
+        sets: bool,
         so_far: &mut Beginning<'t>,
     ) -> Result<(), Shut<'t>> {
         let (is_one, last) = (so_far.ways.len() == 1, so_far.last_rewrite);
         for way in so_far.ways.clone() {
             let read = self.before_rewrite(directive, &way, &so_far.key);
-            let read = read.and_then(|(route, flag)| match self.is_told(&way, &route) {
-                true => Ok((route, flag)),
-                false => Err(Shut { directive, why: GOES_ON }),
+            let read = read.and_then(|(route, flag)| {
+                let skips = sets && matches!(flag, Flag::Last | Flag::Break);
+                match self.is_told(&way, &route) && !skips {
+                    true => Ok((route, flag)),
+                    false => Err(Shut { directive, why: GOES_ON }),
+                }
             });
             let (route, flag) = match read {
                 Ok(read) => read,
@@ -345,7 +349,7 @@ impl Writer<'_> {
             match own.name.as_str() {
                 "set" => {
                     inner.set(own);
-                    forks |= so_far.counts(own);
+                    forks |= so_far.sets(own);
                 }
                 "return" => {
                     so_far.entries.extend(self.before_end(own, inner, &so_far.key)?);
