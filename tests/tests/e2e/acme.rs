@@ -218,6 +218,24 @@ fn a_warden_that_is_killed_is_told_of_at_once_and_the_server_serves_on() {
 }
 
 #[test]
+fn an_issuer_that_hangs_is_told_of_and_goes_on_where_it_was() {
+    let setup = PebbleSetup::default();
+    let Some(pebble) = setup.start_or_skip() else { return };
+    let kettle = Kettle::start(fetching(&setup, ""));
+    wait_until_served(&kettle, &pebble);
+    let issuer = child_of(child_of(kettle.process(), "kettle-warden"), "kettle-issuer");
+    let issuer = Pid::from_raw(issuer.cast_signed()).unwrap();
+    kill_process(issuer, Signal::STOP).unwrap();
+    let said = kettle.ctl(&["acme", "status"]).output();
+    assert!(said.stderr.contains("has too much to do"), "{}{}", said.text(), said.stderr);
+    // All else goes on, certificates that are put there by hand as well.
+    assert_eq!(get(&kettle, &pebble).succeed(), "hello");
+    let _ = kettle.ctl(&["reload"]).succeed();
+    kill_process(issuer, Signal::CONT).unwrap();
+    wait_until("it answers", || kettle.ctl(&["acme", "status"]).output().status.success());
+}
+
+#[test]
 fn a_reload_that_names_more_has_a_certificate_for_all_names_ordered() {
     let setup = PebbleSetup::default();
     let Some(pebble) = setup.start_or_skip() else { return };

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::geteuid;
 
-use kettle_tests::environment::{skip, wait_until};
+use kettle_tests::environment::{kettle_program, skip, wait_until};
 use kettle_tests::kettle::{Kettle, memory_of};
 use kettle_tests::pebble::PebbleSetup;
 use kettle_tests::setup::{Folder, Setup, unused_address};
@@ -130,6 +130,54 @@ fn one_line_serves_a_folder_under_a_name() {
     let plain = Tool::new("curl").args(["--silent", "--include", "--header", "Host: localhost"]);
     let plain = plain.args([format!("http://{}/hello", own.http())]).succeed();
     assert!(plain.contains("308") && plain.contains("https://localhost/hello"), "{plain}");
+}
+
+#[test]
+fn one_line_of_a_user_who_may_not_take_the_ports_says_what_to_do() {
+    let first = std::fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start").unwrap();
+    if !geteuid().is_root() || first.trim().parse::<u16>().unwrap() <= 443 {
+        return skip("only root can become somebody else, who may take these ports here");
+    }
+    let (_, folder) = Setup::default().lay_out();
+    let home = folder.path("home");
+    folder.write("home/is_made", "");
+    for (path, mode) in [(folder.path(""), 0o755), (home.clone(), 0o777)] {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let serve = Tool::new("setpriv")
+        .args(["--reuid", "games", "--regid", "games", "--clear-groups"])
+        .args([kettle_program(), "serve".into(), folder.path("www")])
+        .args(["--domain", "example.org", "--accept-terms"])
+        .environment("XDG_STATE_HOME", &home)
+        .environment("HOME", &home);
+    let said = serve.output();
+    assert!(!said.status.success());
+    let command = "sudo setcap cap_net_bind_service=+ep";
+    assert!(said.stderr.contains("443") && said.stderr.contains(command), "{}", said.stderr);
+    assert!(!said.stderr.contains("panicked"), "{}", said.stderr);
+}
+
+#[test]
+fn a_state_folder_in_the_layer_of_a_container_is_warned_of() {
+    let own = PebbleSetup::default();
+    let (_, folder) =
+        fetching(&own, "").set("server", "state_directory = \"/var/lib/kettle-test\"").lay_out();
+    folder.write("layer/is_made", "");
+    let (kettle, layer) = (kettle_program(), folder.path("layer"));
+    let (kettle, layer, all) = (kettle.display(), layer.display(), folder.path(""));
+    let script = format!(
+        "mount -t tmpfs none {layer} && cd {layer} && mkdir upper work root && \
+         mount -t overlay none -o lowerdir=/,upperdir=upper,workdir=work root || exit 77\n\
+         mkdir root/test && cp {kettle} {all}/*.toml {all}/*.pem {all}/*.key root/test/ && mkdir root/test/www\n\
+         exec chroot root /test/kettle check /test/kettle.toml",
+        all = all.display(),
+    );
+    let checked = Tool::new("unshare").args(["--mount", "sh", "-c", &script]).output();
+    if checked.status.code() == Some(77) {
+        return skip("nobody may mount an overlay here");
+    }
+    let said = format!("{}{}", checked.text(), checked.stderr);
+    assert!(said.contains("in the container's own layer, which is lost with it"), "{said}");
 }
 
 #[test]
