@@ -1,6 +1,7 @@
 //! A request to a server, written by us from parsed parts: a request line, one `host`, one framing; or the parameters of a program.
 
 use std::borrow::Cow;
+use std::num::NonZero;
 use std::time::Duration;
 
 use super::{Retries, UpstreamError};
@@ -29,7 +30,7 @@ pub struct OutgoingRequest {
     /// The server that its client's cookie names.
     pub asked_server: Option<u64>,
     /// What chooses its server, for backends that go by that.
-    pub key: Option<u64>,
+    pub key: Option<NonZero<u64>>,
     /// For which answers and failures another server is asked, if it may be repeated.
     pub retries: Retries,
     /// For whom it is, for backends that choose a server by that.

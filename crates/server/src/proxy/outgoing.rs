@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::io::Write as _;
 use std::net::IpAddr;
+use std::num::NonZero;
 
 use kettle_config::ANY_NAME;
 use kettle_http::field::{are_one_to_gateways, is_of_proxies};
@@ -117,9 +118,10 @@ impl ProxyRoute {
     }
 
     /// What chooses the server of a request, if that is a text of it, and not empty.
-    pub(super) fn key_of(&self, words: &Words<'_>) -> Option<u64> {
+    pub(super) fn key_of(&self, words: &Words<'_>) -> Option<NonZero<u64>> {
         let template = self.upstream.backend.settings.hash.as_ref()?;
-        Some(hash(&words.fill(template)?))
+        // One that is never 0 takes half of the memory, in each request that is passed on.
+        NonZero::new(hash(&words.fill(template)?).max(1))
     }
 
     /// The method that servers are asked by.

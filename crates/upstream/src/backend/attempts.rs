@@ -1,6 +1,7 @@
 //! Getting a connection: a slot on a server, waited for where all are full; the connection; the next server where that
 //! fails, each at most once.
 
+use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ pub struct Attempts {
     backend: Arc<Backend>,
     client: ClientHost,
     /// What chooses its server, where its request does.
-    key: Option<u64>,
+    key: Option<NonZero<u64>>,
     /// The server that its cookie names.
     asked: Option<u64>,
     /// Servers that failed this client, by index.
@@ -87,13 +88,15 @@ impl Attempts {
     }
 
     /// Has this choose the servers, where the backend goes by it.
-    pub fn by_key(self, key: Option<u64>) -> Self {
+    pub fn by_key(self, key: Option<NonZero<u64>>) -> Self {
         Self { key, ..self }
     }
 
     fn take(&self, now: Instant) -> Choice {
         let named = self.asked.and_then(|it| self.backend.take_named(it, &self.tried, now));
-        named.unwrap_or_else(|| self.backend.take((self.client, self.key), &self.tried, now))
+        named.unwrap_or_else(|| {
+            self.backend.take((self.client, self.key.map(NonZero::get)), &self.tried, now)
+        })
     }
 
     /// Waits for a slot. The server that a cookie names is waited for as others are, and no longer: then another one has to do.
