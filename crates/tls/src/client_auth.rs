@@ -1,9 +1,12 @@
 //! Clients that show who they are by a certificate (RFC 8446 §4.3.2, RFC 5246 §7.4.4).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use rustls::client::danger::HandshakeSignatureValid;
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
@@ -12,7 +15,7 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 
 use crate::error::PolicyError;
-use crate::peer_identity::PeerIdentity;
+use crate::peer_identity::{PeerIdentity, sha256};
 use crate::rustls_callbacks;
 use crate::trust::{RevocationLists, Roots, chain_error, may_sign, valid_until};
 
@@ -43,6 +46,14 @@ impl ClientAuth {
         &self,
         provider: Arc<CryptoProvider>,
     ) -> Result<Arc<dyn ClientCertVerifier>, PolicyError> {
+        if self.roots.are_pinned {
+            let verifier = Arc::new(PinnedVerifier {
+                digests: self.roots.digests.iter().copied().collect(),
+                is_mandatory: self.mode == ClientAuthMode::Required,
+                algorithms: provider.signature_verification_algorithms,
+            });
+            return Ok(Arc::new(NotingVerifier { verifier, lists_until: u64::MAX, depth: None }));
+        }
         let roots = Arc::clone(&self.roots.store);
         let mut builder = WebPkiClientVerifier::builder_with_provider(roots, provider);
         if let Some(revocation) = &self.revocation {
@@ -150,6 +161,59 @@ impl ClientCertVerifier for NotingVerifier {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.verifier.supported_verify_schemes()
+    }
+}
+
+/// Takes these certificates alone. That a client has the key is proved by its signature, as ever.
+#[derive(Debug)]
+struct PinnedVerifier {
+    /// SHA-256 of each.
+    digests: HashSet<[u8; 32]>,
+    is_mandatory: bool,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl ClientCertVerifier for PinnedVerifier {
+    fn client_auth_mandatory(&self) -> bool {
+        self.is_mandatory
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        match self.digests.contains(&sha256(end_entity)) {
+            true => Ok(ClientCertVerified::assertion()),
+            false => Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signed, &self.algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signed, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
     }
 }
 

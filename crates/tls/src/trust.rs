@@ -28,6 +28,8 @@ use crate::pin::Pin;
 pub struct Roots {
     pub(crate) store: Arc<RootCertStore>,
     pub(crate) digests: Vec<[u8; 32]>,
+    /// True if they are no authorities, and each stands for itself.
+    pub(crate) are_pinned: bool,
     file: Arc<RootsFile>,
 }
 
@@ -74,6 +76,20 @@ impl Roots {
             true => Ok((roots, warnings)),
             false => Err(IdentityError::NamesTooLong { path: path.into(), bytes }),
         }
+    }
+
+    /// Takes every certificate of a PEM file for one that clients show.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), but for certificates that are no authority's.
+    pub fn load_pinned(path: &Path) -> Result<Self, IdentityError> {
+        let bytes = pem::open(path, FileRole::Roots)?.read()?;
+        let certificates = pem::parse_certificates(&bytes, path, FileRole::Roots)?;
+        for (index, der) in certificates.iter().enumerate() {
+            decode(der, path, index + 1)?;
+        }
+        let digests = certificates.iter().map(|it| sha256(it)).collect();
+        Ok(Self { digests, are_pinned: true, ..Self::none() })
     }
 
     /// [`load`](Self::load), checking validity at a given moment.
@@ -129,7 +145,7 @@ impl Roots {
 
     fn none() -> Self {
         let store = Arc::new(RootCertStore::empty());
-        Self { store, digests: Vec::new(), file: Arc::default() }
+        Self { store, digests: Vec::new(), are_pinned: false, file: Arc::default() }
     }
 
     /// Takes the authorities of the system, or of `SSL_CERT_FILE` and `SSL_CERT_DIR`, as far as they can be read.

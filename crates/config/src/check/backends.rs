@@ -31,6 +31,13 @@ pub(crate) fn check(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>)
         check_resets(index, listener, (config, reach, &names), reader);
         check_protocols(index, listener, reach, reader);
     }
+    for auth in config.client_auths().filter(|it| it.pinned) {
+        if let Some(crl) = &auth.crl {
+            let message = "authorities revoke certificates, and with `pinned` none is asked";
+            let help = "remove it, and take what is revoked out of `roots`";
+            reader.report_located(crl, message.to_owned(), Help::act(help));
+        }
+    }
     check_open_doors(config, reach, reader);
     let reached = reach.of_any(config.listeners.iter());
     let in_tls = reach.of_any(config.listeners.iter().filter(|it| it.tls().is_some()));

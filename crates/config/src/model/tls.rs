@@ -113,8 +113,11 @@ settings! {
     pub struct ClientAuth {
         /// Whether they must.
         pub mode: ClientAuthMode = word(ClientAuthMode::Required),
-        /// The authorities whose certificates are taken, in PEM.
+        /// The authorities whose certificates are taken, in PEM; with `pinned` these certificates themselves.
         pub roots: Located<PathBuf> = required(located_path()),
+        /// Takes the certificates in `roots` and no others, whoever signed them and whatever their dates are: those of clients that are known
+        /// one by one. A client is let in until its certificate is taken out of the file, and that is read again. No chain is looked at, so `depth` says nothing.
+        pub pinned: bool = flag(false),
         /// Lists of revoked certificates: any number in PEM, or one in DER; of one authority the newest counts. Every
         /// authority that signed a certificate of the client's chain, the root included, needs one that has not run out,
         /// or the client is refused.
@@ -126,13 +129,13 @@ settings! {
 }
 
 /// What a [`ClientAuth`] says, without its places.
-pub type ClientAuthKey<'c> = (ClientAuthMode, &'c Path, Option<&'c Path>, Option<usize>);
+pub type ClientAuthKey<'c> = (ClientAuthMode, &'c Path, bool, Option<&'c Path>, Option<usize>);
 
 impl ClientAuth {
     /// All of it without its places: two that are alike have the same.
     pub fn key(&self) -> ClientAuthKey<'_> {
         let crl = self.crl.as_ref().map(|crl| crl.value.as_path());
-        (self.mode, &self.roots.value, crl, self.depth)
+        (self.mode, &self.roots.value, self.pinned, crl, self.depth)
     }
 }
 

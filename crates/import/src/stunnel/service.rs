@@ -48,7 +48,8 @@ impl<'s> Both<'s> {
                 {
                     UNVERIFIED
                 }
-                ("verifyPeer" | "verify", _) if !is_client && verifies == Verifies::Peer => VOUCHED,
+                ("verifyPeer" | "verify", _) if !is_client && verifies == Verifies::Both => BOTH,
+                ("CRLfile", _) if !is_client && verifies == Verifies::Peer => UNASKED,
                 ("CApath", _) if verifies != Verifies::Nothing => {
                     let is_system = is_client && verifies == Verifies::Chain && is_system(value);
                     (!is_system && self.find("CAfile").is_none()).then_some(NO_FOLDER)?
@@ -66,8 +67,10 @@ impl<'s> Both<'s> {
     /// What clients, or servers, must show: `verify` is the older word for it.
     pub(super) fn verifies(&self) -> Verifies {
         let level = self.find("verify").and_then(|it| it.value.parse::<u8>().ok()).unwrap_or(0);
-        match (self.is_on("verifyChain") || level == 2, self.is_on("verifyPeer") || level >= 3) {
-            (_, true) => Verifies::Peer,
+        let chain = self.is_on("verifyChain") || [2, 3].contains(&level);
+        match (chain, self.is_on("verifyPeer") || level >= 3) {
+            (true, true) => Verifies::Both,
+            (false, true) => Verifies::Peer,
             (true, false) => Verifies::Chain,
             (false, false) => Verifies::Nothing,
         }
@@ -78,7 +81,9 @@ impl<'s> Both<'s> {
 pub(super) enum Verifies {
     Nothing,
     Chain,
+    /// The certificate is one of those that are known.
     Peer,
+    Both,
 }
 
 /// Whether only what comes by one interface is accepted.
@@ -93,5 +98,7 @@ pub(super) fn is_system(folder: &str) -> bool {
 }
 
 const VOUCHED: &str = "every client whom `roots` vouches for is let in: write an authority of its own into CAfile, and verifyChain = yes";
+const BOTH: &str = "a certificate is one that an authority signed, or one that is known: write verifyPeer = yes (or verify = 4) alone";
+const UNASKED: &str = "no authority is asked about certificates that are known one by one: write no CRLfile, and take those that are revoked out of CAfile";
 const UNVERIFIED: &str = "nobody is asked for a certificate that nobody verifies, and who has none would be let in: write verifyChain = yes and CAfile";
 pub(super) const NO_FOLDER: &str = "`roots` is a file, or the system's authorities: write CAfile";

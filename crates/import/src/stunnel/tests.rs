@@ -160,7 +160,8 @@ fn a_service_that_would_become_looser_is_left_out() {
         "OCSPaia = yes",
         "ident = mallory",
         "socket = a:SO_BINDTODEVICE=lo",
-        "verifyPeer = yes",
+        "verifyChain = yes\nverifyPeer = yes",
+        "CAfile = /r\nverifyPeer = yes\nCRLfile = /c",
         "verify = 3",
         "verifyChain = yes\nCApath = /cas",
         "client = yes\nverifyChain = yes\nCApath = /cas",
@@ -300,4 +301,23 @@ fn services_with_names_alike_have_backends_of_their_own() {
     let config = config(&(service("a/b", 1) + &service("a b", 2)));
     let names: Vec<&str> = config.backends.iter().map(|it| it.name.value.as_str()).collect();
     assert_eq!(names, ["a-b", "a-b-2"]);
+}
+
+/// Those that are known one by one.
+#[test]
+fn certificates_of_clients_are_pinned_where_stunnel_looks_for_themselves() {
+    for (option, pinned) in [
+        ("verifyPeer = yes", Some(true)),
+        ("verify = 4", Some(true)),
+        ("verifyPeer = yes\nrequireCert = yes", Some(true)),
+        ("verify = 2", Some(false)),
+        ("verifyPeer = no", None),
+    ] {
+        let text = format!("[a]\naccept = 1\nconnect = 2\ncert = /c\nCAfile = /r\n{option}\n");
+        let made = from(&text).unwrap_or_else(|diagnostics| panic!("{}", shown(&diagnostics)));
+        let config = made.config().unwrap();
+        let auth = config.client_auths().next();
+        assert_eq!(auth.map(|it| it.pinned), pinned, "{option}\n{}", made.toml);
+        assert!(auth.is_none_or(|it| it.mode == ClientAuthMode::Required), "{option}");
+    }
 }

@@ -244,6 +244,9 @@ impl Writer<'_> {
         self.output.text.set("mode", quoted("required"), origin);
         let roots = self.path(&roots.value).display().to_string();
         self.output.text.set("roots", quoted(&roots), origin);
+        if verifies == Verifies::Peer {
+            self.output.text.set("pinned", "true", origin);
+        }
         if let Some(crl) = service.find("CRLfile") {
             let path = self.path(&crl.value).display().to_string();
             self.output.text.set("crl", quoted(&path), Some(&crl.origin));
@@ -318,7 +321,7 @@ impl Writer<'_> {
         }
         match service.find("CAfile") {
             Some(roots) => {
-                if service.verifies() == Verifies::Peer {
+                if matches!(service.verifies(), Verifies::Peer | Verifies::Both) {
                     let message = "the certificates in this file are taken for authorities";
                     let help = "`pins` of a backend name single keys; let the file have no authority whose others are not meant";
                     self.output.warn(&roots.origin, message, help);

@@ -66,7 +66,11 @@ fn load_one(
     (roots, lists): (&mut KnownFiles<'_, Roots>, &mut KnownFiles<'_, RevocationLists>),
     diagnostics: &mut Diagnostics,
 ) -> Option<ClientAuth> {
-    let load = |path: &Path| roots.load(path, Roots::load_for_clients);
+    // What is an authority here may be a client there: those that are pinned are read by themselves.
+    let load = |path: &Path| match settings.pinned {
+        true => Roots::load_pinned(path).map(|pinned| (pinned, Vec::new())),
+        false => roots.load(path, Roots::load_for_clients),
+    };
     let roots = load_named_file(config, &settings.roots, diagnostics, load);
     let load = |path: &Path| lists.load(path, RevocationLists::load);
     let revocation = match &settings.crl {

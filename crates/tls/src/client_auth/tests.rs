@@ -20,6 +20,8 @@ use crate::test_identity::{
 };
 use crate::tickets::SharedResumption;
 
+mod pinned;
+
 const VERSIONS: [Version; 2] = [Version::Tls12, Version::Tls13];
 
 fn roots(authorities: &[&Authority]) -> Roots {

@@ -25,6 +25,9 @@ impl Audience {
                 ClientAuthMode::Required => b"required",
                 ClientAuthMode::Optional => b"optional",
             });
+            if client_auth.roots.are_pinned {
+                add(b"pinned");
+            }
             let lists = client_auth.revocation.as_ref().map(|lists| lists.digests.clone());
             for mut digests in [client_auth.roots.digests.clone(), lists.unwrap_or_default()] {
                 // The order in a file, or that one stands there twice, changes nothing.

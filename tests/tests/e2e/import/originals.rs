@@ -316,8 +316,6 @@ PSKsecrets = FOLDER/psk
 sslVersion = TLSv1
 transparent = source
 verify = 3 | CAfile = FOLDER/roots.pem
-verify = 4 | CAfile = FOLDER/roots.pem
-verifyPeer = yes | CAfile = FOLDER/roots.pem
 exec = /bin/true | execArgs = true
 protocol = cifs
 protocol = socks

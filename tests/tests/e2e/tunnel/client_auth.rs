@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end};
-use kettle_tests::certificate::ClientAuthority;
+use kettle_tests::certificate::{ClientAuthority, Issued};
 use kettle_tests::client::{Dialer, End, end_of};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
@@ -48,6 +48,34 @@ fn bob(authority: &ClientAuthority, suite: Suite) -> Dialer {
 fn revoke_bob(kettle: &Kettle, authority: &ClientAuthority) {
     kettle.folder.replace("clients.crl", authority.revoke(&[2], GOOD));
     let _ = kettle.ctl(&["reload"]).succeed();
+}
+
+/// Clients that are known one by one, until their certificate is taken out of the file.
+#[test]
+fn a_pinned_certificate_lets_in_its_owner_and_nobody_else_of_its_authority() {
+    let (authority, at) = (ClientAuthority::new("clients"), Backend::echoing());
+    let certificates = ["alice", "carol"].map(|name| authority.issue(name, 1, GOOD));
+    let setup = Setup::default()
+        .listener("kind = \"tls\"")
+        .site("backend = \"app\"\nclient_auth = { roots = \"clients.pem\", pinned = true }")
+        .file("clients.pem", certificates.iter().map(|it| &*it.chain).collect::<String>())
+        .more(&backend("app", "", &[at]));
+    let kettle = Kettle::start(setup);
+    let is_let_in = |suite: Suite, certificate: &Issued| {
+        let dialer = Dialer::suite(suite).certificate(certificate.clone());
+        let Ok(mut client) = dialer.try_connect(kettle.address()) else { return false };
+        client.send(b"hi").is_ok() && client.receive(&mut [0; 2]).is_ok_and(|bytes| bytes > 0)
+    };
+    for suite in ONE_OF_EACH_VERSION {
+        assert!(certificates.iter().all(|it| is_let_in(suite, it)));
+        assert!(!is_let_in(suite, &authority.issue("alice", 1, GOOD)), "another of the same name");
+    }
+    let [alice, carol] = &certificates;
+    kettle.folder.replace("clients.pem", &carol.chain);
+    let _ = kettle.ctl(&["reload"]).succeed();
+    for suite in ONE_OF_EACH_VERSION {
+        assert!(is_let_in(suite, carol) && !is_let_in(suite, alice));
+    }
 }
 
 #[test]
