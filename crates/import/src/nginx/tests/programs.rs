@@ -272,3 +272,15 @@ fn an_alias_runs_what_lies_there_where_the_file_itself_is_told() {
         assert!(all.iter().all(|it| it.fastcgi.is_none()), "{inner}");
     }
 }
+
+#[test]
+fn a_path_that_nothing_takes_apart_has_an_empty_rest() {
+    for (split, told) in [("", Some("")), (r"fastcgi_split_path_info ^(.+\.php)(/.*)$;", None)] {
+        let words = format!(
+            "location ~ \\.php(/|$) {{ {PARAMS} {split} fastcgi_param PATH_INFO $fastcgi_path_info; fastcgi_pass unix:/run/php.sock; }}"
+        );
+        let (_, fastcgi) = programs(&words);
+        let value = fastcgi.params.iter().find(|(name, _)| name == "PATH_INFO");
+        assert_eq!(value.and_then(|(_, values)| values.first()?.plain()), told, "{split}");
+    }
+}

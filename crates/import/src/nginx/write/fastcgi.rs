@@ -219,10 +219,14 @@ impl Writer<'_> {
         let mut outer = spot.scope.settings().flatten();
         let own_name = outer.find(|it| it.name == "server_name").map(|it| it.word(0));
         let mut told: Vec<(String, String)> = Vec::new();
+        let takes_apart = spot.scope.find("fastcgi_split_path_info").is_some();
         for param in params {
             let (name, value) = match (param.word(0), param.word(1)) {
                 // Applications go by it: WordPress makes addresses without `index.php` for servers that it knows.
                 (name @ "SERVER_SOFTWARE", value) if value.starts_with("nginx/") => (name, "nginx"),
+                (name @ "PATH_INFO", "$fastcgi_path_info") if !takes_apart && !is_told_whole => {
+                    (name, "")
+                }
                 said => said,
             };
             let is_own_name = name == "SERVER_NAME" && Some(value) == own_name;
