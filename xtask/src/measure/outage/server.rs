@@ -188,8 +188,9 @@ impl RunningClient {
 
     /// Ends it as the kernel does where memory is short.
     pub fn kill(&mut self) -> Result<(), String> {
-        signal("KILL", &tree(self.child.id()))?;
-        self.child.wait().map(drop).map_err(|error| error.to_string())
+        // Some of them end by themselves as the first one does, and are not there any more.
+        let _ = signal("KILL", &tree(self.child.id()));
+        self.child.kill().and_then(|()| self.child.wait()).map(drop).map_err(|it| it.to_string())
     }
 
     /// Memory of its processes in bytes without that of their programs' files, which servers that run beside it share.
