@@ -164,7 +164,7 @@ fn an_import_closes_what_it_cannot_carry_over_and_starts() {
         ),
         (
             "http { server { SITE location /b/ { try_files $uri @c; } \
-             location @c { uwsgi_pass 127.0.0.1:1; } } }",
+             location @c { memcached_pass 127.0.0.1:1; } } }",
             "try_files $uri @c",
             [200, 403],
         ),
@@ -192,7 +192,7 @@ fn a_summary_says_what_would_become_of_a_configuration() {
     for (config, code, said) in [
         ("http { server { SITE } }", 0, "1 of 1 place carried over."),
         (
-            "http { server { SITE location /b/ { scgi_pass 127.0.0.1:1; } } }",
+            "http { server { SITE location /b/ { memcached_pass 127.0.0.1:1; } } }",
             3,
             "1 of 2 places carried over, 1 answers 403.",
         ),
