@@ -280,7 +280,7 @@ fn routes_built_again_have_other_numbers() {
 
 fn asking(mut site: SiteConfig, roots: &str, mode: ClientAuthMode) -> SiteConfig {
     let roots = Located::not_written(PathBuf::from(roots));
-    site.client_auth = Some(ClientAuth { mode, roots, crl: None, depth: None });
+    site.client_auth = Some(ClientAuth { mode, roots, crl: None, depth: None, pinned: false });
     site
 }
 
