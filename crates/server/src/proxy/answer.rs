@@ -82,8 +82,6 @@ pub async fn respond(
     }
     let buffering = route.buffering(request);
     let is_stored = matches!(buffering, Buffering::Stored | Buffering::Replaced);
-    let is_replaced = buffering == Buffering::Replaced;
-    let own = is_replaced.then(|| route.own_body(path, request).unwrap_or_default());
     let mut outgoing = route.outgoing(path, request, asks_upgrade, is_stored).ok_or(400_u16)?;
     outgoing.retries = route.retries;
     let named = route.upstream.backend.cookie_name();
@@ -96,7 +94,7 @@ pub async fn respond(
     let mut failed = None;
     if is_stored {
         trace.backend = Some(Arc::clone(&route.upstream.backend));
-        match Box::pin(take_in(route, bodies, own, request)).await {
+        match Box::pin(take_in(route, bodies, (buffering, path), request)).await {
             Ok(mut body) => {
                 body.stays(!outgoing.retries.is_empty());
                 outgoing.announce_body(BodyFraming::Length(body.bytes()));
@@ -145,9 +143,11 @@ impl ProxyRoute {
 async fn take_in(
     route: &ProxyRoute,
     bodies: BodyStore<'_>,
-    own: Option<Vec<u8>>,
+    (buffering, path): (Buffering, Option<&str>),
     request: &mut Request<'_>,
 ) -> Result<Spooled, PassError> {
+    let is_replaced = buffering == Buffering::Replaced;
+    let own = is_replaced.then(|| route.own_body(path, request).unwrap_or_default());
     let (client, body) = (request.client.host(), &mut request.body);
     let taken_back = body.taken_back();
     tokio::select! {
