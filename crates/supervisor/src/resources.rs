@@ -128,8 +128,8 @@ impl Resources {
         }
         let most = Config::default().limits.connections_per_worker;
         if let Some(descriptors) = self.descriptors
-            && is_open(config, CONNECTIONS)
-            && config.limits.connections_per_worker < most
+            && (!is_open(config, FILES)
+                || is_open(config, CONNECTIONS) && config.limits.connections_per_worker < most)
         {
             limits.push(format!("{descriptors} descriptors (ulimit -n)"));
         }
@@ -183,9 +183,9 @@ fn kept_open(config: &Config) -> usize {
 
 /// A connection needs a second descriptor where it may get a server, and four of them one for a file (`Limits::files_in_use`).
 fn share_descriptors(config: &mut Config, worker_descriptors: usize) {
-    if is_open(config, FILES) {
-        config.limits.open_files = config.limits.open_files.min(worker_descriptors / 4);
-    }
+    // What is kept open goes for nobody: more of it than there are descriptors would leave none to any request.
+    let share = if is_open(config, FILES) { 4 } else { 2 };
+    config.limits.open_files = config.limits.open_files.min(worker_descriptors / share);
     if is_open(config, CONNECTIONS) {
         let left = worker_descriptors.saturating_sub(config.limits.open_files);
         let most = left * 4 / if config.backends.is_empty() { 5 } else { 9 };
