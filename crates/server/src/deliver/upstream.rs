@@ -13,8 +13,7 @@ use kettle_kernel::pipe::Pipe;
 use kettle_kernel::transfer;
 use kettle_runtime::pipes::Pipes;
 use kettle_runtime::tx_path::TxPath;
-use kettle_tls::buffers::RECORDS_PER_READ;
-use kettle_tls::records::PLAINTEXT_BYTES_MAX;
+use kettle_tls::buffers::Intake;
 use kettle_tls::stream::Stream;
 use kettle_upstream::UpstreamBody;
 
@@ -55,7 +54,7 @@ impl Delivery<'_> {
         body: &mut UpstreamBody,
     ) -> Result<(), DeliveryError> {
         let is_spliced = self.is_spliced;
-        let (mut full_reads, worker) = (0, self.sending.worker);
+        let (mut intake, worker) = (Intake::default(), self.sending.worker);
         let pipes = &worker.pipes;
         while let Some((_, left_bytes)) = body.direct() {
             let allowed_bytes = taken(pin!(portions::allowed(self, true)), body, worker).await?;
@@ -82,7 +81,7 @@ impl Delivery<'_> {
                     taken(pin!(portions::send_piece(self, piece, false)), body, worker).await?;
                     continue;
                 }
-                None => self.seal_direct(body, left_bytes, &mut full_reads).await?,
+                None => self.seal_direct(body, left_bytes, &mut intake).await?,
             }
             portions::took(self, self.delivered.body_bytes - sent_bytes);
             self.sending.worker.send_turns.end().await;
@@ -98,10 +97,9 @@ impl Delivery<'_> {
         &mut self,
         body: &mut UpstreamBody,
         left_bytes: u64,
-        full_reads: &mut u8,
+        intake: &mut Intake,
     ) -> Result<(), DeliveryError> {
-        let records = if *full_reads >= FULL_READS { RECORDS_PER_READ } else { 1 };
-        let wanted_bytes = at_most(records * PLAINTEXT_BYTES_MAX, left_bytes);
+        let wanted_bytes = at_most(intake.bytes(), left_bytes);
         let mut room = self.stream.record_room(&[], wanted_bytes)?;
         let wanted_bytes = room.bytes();
         let Some((socket, _)) = body.direct() else { return Ok(()) };
@@ -115,7 +113,7 @@ impl Delivery<'_> {
         room.commit(bytes)?;
         body.took(bytes).map_err(cut_short)?;
         keep_pace(self, body);
-        *full_reads = if bytes == wanted_bytes { full_reads.saturating_add(1) } else { 0 };
+        intake.note(bytes == wanted_bytes);
         let worker = self.sending.worker;
         taken(pin!(self.flush(false)), body, worker).await?;
         self.delivered.body_bytes += bytes as u64;
@@ -167,9 +165,6 @@ impl Drop for Held<'_> {
 fn at_most(bytes: usize, left_bytes: u64) -> usize {
     bytes.min(usize::try_from(left_bytes).unwrap_or(usize::MAX))
 }
-
-/// After this many full reads in a row each has room for as many records as a read of a file.
-const FULL_READS: u8 = 4;
 
 /// What a pipe and its two calls do not pay for, whatever the crossover.
 const SPLICED_BYTES_MIN: u64 = 32 * 1_024;

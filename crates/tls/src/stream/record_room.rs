@@ -5,7 +5,7 @@ use std::io::IoSliceMut;
 use kettle_kernel::bug;
 
 use super::StreamError;
-use crate::buffers::{Queue, RECORDS_PER_READ};
+use crate::buffers::{Queue, RECORDS_PER_WRITE};
 use crate::records::{ContentType, PLAINTEXT_BYTES_MAX, RecordSealer};
 
 /// The insides of records that are not sealed yet. Dropped without [`commit`](Self::commit), it leaves nothing
@@ -19,14 +19,14 @@ pub struct RecordRoom<'w> {
 }
 
 impl<'w> RecordRoom<'w> {
-    /// Room for `bytes` bytes behind `head`, as far as [`RECORDS_PER_READ`] records hold them, from the one on in which it ends.
+    /// Room for `bytes` bytes behind `head`, as far as [`RECORDS_PER_WRITE`] records hold them, from the one on in which it ends.
     pub(super) fn new(
         sealer: Option<&'w mut RecordSealer>,
         outgoing: &'w mut Queue,
         head: &[u8],
         bytes: usize,
     ) -> Self {
-        let records_max = head.len() / PLAINTEXT_BYTES_MAX + RECORDS_PER_READ;
+        let records_max = head.len() / PLAINTEXT_BYTES_MAX + RECORDS_PER_WRITE;
         let plaintext_max = records_max * PLAINTEXT_BYTES_MAX;
         let plaintext_bytes = head.len().saturating_add(bytes).min(plaintext_max);
         let mut room = Self { sealer, outgoing, head_bytes: head.len(), plaintext_bytes };
@@ -51,7 +51,7 @@ impl<'w> RecordRoom<'w> {
     /// Lends the room, to be filled from its beginning on. What is in it is left over from earlier use.
     pub fn lend<T>(&mut self, fill: impl FnOnce(&mut [IoSliceMut<'_>]) -> T) -> T {
         let mut head_bytes = self.head_bytes;
-        let mut slices: [IoSliceMut<'_>; RECORDS_PER_READ] =
+        let mut slices: [IoSliceMut<'_>; RECORDS_PER_WRITE] =
             std::array::from_fn(|_| IoSliceMut::new(&mut []));
         let mut slices_used = 0;
         for plaintext in self.plaintexts() {

@@ -63,7 +63,7 @@ impl Stream {
     }
 
     /// Room for up to `bytes` bytes behind `head`, where their records keep them: what is received into it is sealed in
-    /// place. At most [`RECORDS_PER_READ`](crate::buffers::RECORDS_PER_READ) records beyond those that the head fills, and no more
+    /// place. At most [`RECORDS_PER_WRITE`](crate::buffers::RECORDS_PER_WRITE) records beyond those that the head fills, and no more
     /// than the key can protect.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Stream {
     }
 
     /// Reads up to `bytes` bytes of `file` straight into records behind `head`, seals and queues
-    /// them. One call queues at most as many records as [`record_room`](Self::record_room) has.
+    /// them. One call queues [`RECORDS_PER_READ`](crate::buffers::RECORDS_PER_READ) records at most beyond those that the head fills.
     ///
     /// # Errors
     /// As [`record_room`](Self::record_room). A file that cannot be read is none.

@@ -15,7 +15,7 @@ use super::StreamError;
 use super::calls::{poll_send, poll_writable};
 use super::pause::Pause;
 use super::record_room::RecordRoom;
-use crate::buffers::Queue;
+use crate::buffers::{Queue, RECORDS_PER_READ};
 use crate::control::{Alert, NO_RENEGOTIATION};
 use crate::records::{ContentType, PLAINTEXT_BYTES_MAX, RecordSealer};
 use crate::secrets::TrafficSecret;
@@ -226,7 +226,10 @@ impl TlsWriter {
         bytes: u64,
         wait: transfer::Wait,
     ) -> Result<FileRecords, StreamError> {
-        let mut room = self.record_room(head, usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        let read_bytes_max =
+            RECORDS_PER_READ * PLAINTEXT_BYTES_MAX - head.len() % PLAINTEXT_BYTES_MAX;
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).min(read_bytes_max);
+        let mut room = self.record_room(head, bytes)?;
         let read = room.lend(|slices| transfer::read_at(file, slices, offset, wait));
         match read {
             Ok(0) => Ok(FileRecords::Sealed(0)),

@@ -73,10 +73,10 @@ fn sizes_around_a_record_make_as_few_records_as_possible() {
 }
 
 #[test]
-fn there_is_room_for_two_records_and_no_more() {
+fn there_is_room_for_as_many_records_as_a_write_has_and_no_more() {
     let (mut sealer, mut queue) = (sealer(SUITES[0]), Queue::default());
     let room = RecordRoom::new(Some(&mut sealer), &mut queue, b"head", usize::MAX);
-    assert_eq!(room.bytes(), 2 * PLAINTEXT_BYTES_MAX - 4);
+    assert_eq!(room.bytes(), 8 * PLAINTEXT_BYTES_MAX - 4);
 }
 
 #[test]
