@@ -151,7 +151,8 @@ settings! {
         pub headers: usize = number(64, 8, 128, "headers"),
         /// Requests on one connection before it is closed.
         pub requests_per_connection: u64 = number(100_000, 1, 1_000_000_000, "requests"),
-        /// Open files a worker keeps for later requests. All that workers keep takes at most half of what a control group
+        /// Open files a worker keeps for later requests: large ones, and of stored responses small ones that are met again and have no place in memory. At
+        /// most half of its share of the descriptors, whatever is written here. All that workers keep takes at most half of what a control group
         /// allows (`memory.max`), unless this and `hot_memory` say otherwise; these a quarter of the descriptors (`ulimit -n`).
         /// Besides, responses may send from a file for each four of `connections_per_worker`, 64 at least; further ones get 503.
         pub open_files: usize = number(1024, 0, 1_048_576, "files"),

@@ -3,6 +3,7 @@
 //!
 //! A table of fixed size, in which what was met longest ago makes room. Nothing in it is about a path: it goes by the file.
 
+use std::cell::Cell;
 use std::hash::{BuildHasher, Hash, RandomState};
 
 /// A worker's table.
@@ -25,6 +26,18 @@ pub struct Meeting {
     pub hash: Option<[u8; 16]>,
     /// How many meetings ago it was met last, if that is known.
     pub ago: Option<u32>,
+}
+
+/// Where an object is kept for later, once it was answered with. A file that is small is never kept open: it may be written to as it
+/// lies there, and its tag is that of what was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Nowhere: it is looked for anew.
+    Nowhere,
+    /// Where it is, and open.
+    Open,
+    /// In memory, if it is small.
+    InMemory,
 }
 
 impl Marks {
@@ -57,6 +70,12 @@ impl Marks {
             *slot = [tag, 0, 0, u64::from(meetings) << 1];
         }
         Meeting::default()
+    }
+
+    /// Meets what is remembered, with the meeting at which that was so last. Says how many meetings ago that was.
+    pub fn meet_again(&mut self, met: &Cell<u32>) -> u32 {
+        self.meetings = self.meetings.wrapping_add(1);
+        self.meetings.wrapping_sub(met.replace(self.meetings))
     }
 
     /// Notes the hash of a file that was met. It has to be one whose next change will show in its identity.

@@ -24,6 +24,7 @@ use rustix::io::Errno;
 use super::OpenFile;
 use super::entry::Content;
 use super::find::PASSING_BYTES_MAX;
+use super::marks::Keep;
 use super::memory::FileMemory;
 use super::precompressed::token;
 
@@ -44,6 +45,8 @@ pub struct ReadyObject {
     moment: Cell<Moment>,
     /// When its file was looked at last.
     pub checked: Cell<Duration>,
+    /// At which [meeting](super::marks::Marks) it was met last.
+    pub met: Cell<u32>,
     /// Its compressed forms that are in memory.
     forms: RefCell<Vec<(Coding, Bytes)>>,
 }
@@ -100,7 +103,11 @@ impl FoundObject {
         met: ObjectMeeting,
     ) -> Option<Self> {
         let ObjectLook { store, device, clock, known, moment } = look;
-        let is_passing = |bytes| met.is_kept || bytes <= PASSING_BYTES_MAX;
+        let is_passing = |bytes| match met.keep {
+            Keep::Nowhere => bytes <= PASSING_BYTES_MAX,
+            Keep::Open => false,
+            Keep::InMemory => true,
+        };
         let how = AtOnce {
             read: &|file, page, more_bytes| read_at_hand(device, *clock, file, page, more_bytes),
             takes: &|bytes| memory.is_some_and(|it| it.is_for(bytes)) && is_passing(bytes),
@@ -132,8 +139,8 @@ impl FoundObject {
 /// What it means for an object that it was met before, or was not.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectMeeting {
-    /// Whether it is to be remembered where its body is in memory.
-    pub is_kept: bool,
+    /// Where it is remembered.
+    pub keep: Keep,
     /// Whether it is noted how its file is: by that it is looked at from then on.
     pub wants_state: bool,
 }
@@ -233,9 +240,9 @@ impl ReadyObject {
             Some(bytes) => Content::Memory(bytes),
             None => Content::File(Arc::new(OpenFile::new(file, body.bytes, device))),
         };
-        let (moment, checked, forms) = (Cell::new(moment), Cell::new(now), RefCell::default());
-        let store = Arc::clone(store);
-        Rc::new(Self { head, content, body, store, reference, state, moment, checked, forms })
+        let (moment, checked, met) = (Cell::new(moment), Cell::new(now), Cell::default());
+        let (store, forms) = (Arc::clone(store), RefCell::default());
+        Rc::new(Self { head, content, body, store, reference, state, moment, checked, met, forms })
     }
 
     /// The form of it in a coding that is in memory, or that the kernel has at hand; `None` if a thread has to

@@ -167,6 +167,14 @@ impl OpenCache {
         is_free || met_ago.is_some_and(|ago| ago as usize <= soon)
     }
 
+    /// True if what was met so many meetings ago is worth a descriptor: by the rule for memory.
+    #[must_use]
+    pub fn is_worth_descriptor(&self, met_ago: Option<u32>) -> bool {
+        let (Some(open), Some(ago)) = (&self.open, met_ago) else { return false };
+        let soon = (open.len() / EXCHANGED_SHARE).max(SOON_MIN);
+        (open.len() as u64) < open.capacity() || ago as usize <= soon
+    }
+
     /// Forgets the entry of a key.
     pub fn forget(&mut self, key: KeyRef<'_>) {
         if let Some(hot) = &mut self.hot {

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use kettle_runtime::clock::Clock;
 
 use super::super::entry::Content;
+use super::super::marks::Keep;
 use super::super::memory::FileMemory;
 use super::super::object::{ObjectMeeting, ReadyObject};
 use super::super::open_cache::{KeyRef, Remembered};
@@ -35,11 +36,21 @@ impl Files {
             }
             object.checked.set(now);
         }
+        if self.belongs_in_memory(&object) {
+            return None;
+        }
         Some(object)
     }
 
-    /// Meets an object of about this many bytes that is looked for. As with files, one that is small takes the place of others in memory
-    /// only if it was asked for a short while ago.
+    /// Whether what is remembered where it is should be read into memory: it was met again a short while after it was met last.
+    fn belongs_in_memory(&self, object: &ReadyObject) -> bool {
+        let ago = self.marks.borrow_mut().meet_again(&object.met);
+        self.finder.has_room_for(&object.content)
+            && self.cache.borrow().is_worth_memory(object.content.bytes(), Some(ago))
+    }
+
+    /// Meets an object of about this many bytes that is looked for. As with files, one that is small takes the place of others in memory,
+    /// or among open files, only if it was asked for a short while ago.
     #[must_use]
     pub fn meet_object(
         &self,
@@ -48,16 +59,21 @@ impl Files {
         name: &impl Hash,
         bytes: u64,
     ) -> ObjectMeeting {
-        let cache = self.cache.borrow();
-        if cache.find(object_key(route, asked)).is_some() {
-            return ObjectMeeting { is_kept: true, wants_state: true };
+        if self.cache.borrow().find(object_key(route, asked)).is_some() {
+            return ObjectMeeting { keep: Keep::InMemory, wants_state: true };
         }
         let met_ago = self.marks.borrow_mut().meet(name).ago;
-        let is_kept = cache.is_worth_memory(bytes, met_ago);
-        ObjectMeeting { is_kept, wants_state: is_kept && met_ago.is_some() }
+        let cache = self.cache.borrow();
+        let keep = match cache.is_worth_memory(bytes, met_ago) {
+            true => Keep::InMemory,
+            false if cache.is_worth_descriptor(met_ago) => Keep::Open,
+            false => Keep::Nowhere,
+        };
+        ObjectMeeting { keep, wants_state: keep != Keep::Nowhere && met_ago.is_some() }
     }
 
-    /// Remembers an object, unless it is in memory and not to be kept. One that is remembered and the same stays, with its open file.
+    /// Remembers an object, unless it is in memory and not to be kept. One that is remembered and the same stays, with its open file, unless it
+    /// comes into memory.
     pub fn remember_object(
         &self,
         route: u64,
@@ -65,13 +81,16 @@ impl Files {
         object: &Rc<ReadyObject>,
         met: ObjectMeeting,
     ) {
-        if !met.is_kept && matches!(object.content, Content::Memory(_)) {
+        let is_in_memory = matches!(object.content, Content::Memory(_));
+        if is_in_memory && met.keep != Keep::InMemory {
             return;
         }
+        self.marks.borrow_mut().meet_again(&object.met);
         let key = object_key(route, asked);
         let mut cache = self.cache.borrow_mut();
         if let Some(Remembered::Object(known)) = cache.find(key)
             && known.is(object)
+            && (!is_in_memory || matches!(known.content, Content::Memory(_)))
         {
             known.checked.set(object.checked.get());
             return;
@@ -147,40 +166,89 @@ mod tests {
     use super::*;
     use crate::files::object::{FoundObject, ObjectLook};
 
-    #[test]
-    fn once_memory_is_full_an_object_is_remembered_if_it_was_asked_for_a_short_while_ago() {
-        let folder = TempDir::new().unwrap();
-        let directory = folder.path().to_owned();
-        let settings = StoreSettings { directory, bytes_max: 1 << 24, object_bytes_max: 1 << 18 };
-        let store = Arc::new(Store::open(settings).unwrap());
-        let limits = Limits { hot_memory_bytes: 1 << 20, ..Limits::default() };
-        let files = Files::new(&limits, Default::default(), EncoderPlaces::new(1, 4 << 20));
-        let on = FileSystem::of(std::fs::File::open(folder.path()).unwrap().as_fd()).unwrap();
-        let device = Arc::new(Device::new(on));
-        // Looks for an object that was not looked for before, or was: whether it was remembered by it.
-        let look = |key: &str| {
-            let device = Arc::clone(&device);
-            let look = ObjectLook::begin(&store, key, device, files.clock());
+    /// Objects of 8 KiB in a store, and a worker that has asked for each of them once, with memory for a part of them.
+    struct Asked {
+        _folder: TempDir,
+        store: Arc<Store>,
+        device: Arc<Device>,
+        files: Files,
+        keys: Vec<String>,
+        remembered: usize,
+    }
+
+    impl Asked {
+        fn once(open_files: usize) -> Self {
+            let folder = TempDir::new().unwrap();
+            let directory = folder.path().to_owned();
+            let settings =
+                StoreSettings { directory, bytes_max: 1 << 24, object_bytes_max: 1 << 18 };
+            let store = Arc::new(Store::open(settings).unwrap());
+            let limits = Limits { hot_memory_bytes: 1 << 20, open_files, ..Limits::default() };
+            let files = Files::new(&limits, Default::default(), EncoderPlaces::new(1, 4 << 20));
+            let on = FileSystem::of(std::fs::File::open(folder.path()).unwrap().as_fd()).unwrap();
+            let device = Arc::new(Device::new(on));
+            let keys: Vec<_> = (0..400).map(|number| format!("https://a/{number}")).collect();
+            for key in &keys {
+                let (key, generation) = (key.clone(), store.generation());
+                let head = ObjectHead { key, status: 200, generation, ..ObjectHead::default() };
+                store.keep(&head, &[7; 8_192]).unwrap();
+            }
+            let mut asked = Self { _folder: folder, store, device, files, keys, remembered: 0 };
+            let find = |key| asked.ask(key).is_some();
+            asked.remembered = asked.keys.iter().filter(|key| find(key)).count();
+            assert!((50..200).contains(&asked.remembered), "{}", asked.remembered);
+            asked
+        }
+
+        /// Looks for what is not remembered, and says what is remembered then.
+        fn ask(&self, key: &str) -> Option<Remembered> {
+            let (device, files) = (Arc::clone(&self.device), &self.files);
+            let look = ObjectLook::begin(&self.store, key, device, files.clock());
             let met = files.meet_object(1, key, &look.known.name(), look.known.bytes());
             let found = FoundObject::find_at_once(&look, key, &|_| Vec::new(), files.memory(), met);
-            let found = found.unwrap();
-            let device = Arc::clone(look.device());
-            let object = ReadyObject::new(found, &store, device, files.now().0);
+            let (device, now) = (Arc::clone(look.device()), files.now().0);
+            let object = ReadyObject::new(found.unwrap(), &self.store, device, now);
             files.remember_object(1, key, &object, met);
-            files.remembered_object(1, key).is_some()
-        };
-        let keys: Vec<_> = (0..400).map(|number| format!("https://a/{number}")).collect();
-        for key in &keys {
-            let generation = store.generation();
-            let head =
-                ObjectHead { key: key.clone(), status: 200, generation, ..ObjectHead::default() };
-            store.keep(&head, &[7; 8_192]).unwrap();
+            files.cache.borrow().find(object_key(1, key))
         }
-        let remembered = keys.iter().filter(|key| look(key)).count();
-        assert!((50..200).contains(&remembered), "a part of them fills it: {remembered}");
-        let last = keys.last().unwrap();
-        assert!(files.remembered_object(1, last).is_none());
-        assert!(look(last), "it was met a moment ago");
-        assert!(!look(keys.get(remembered + 10).unwrap()), "much was met since");
+    }
+
+    fn is_open(remembered: Option<Remembered>) -> bool {
+        let Some(Remembered::Object(object)) = remembered else { return false };
+        matches!(object.content, Content::File(_))
+    }
+
+    #[test]
+    fn once_memory_is_full_an_object_is_remembered_if_it_was_asked_for_a_short_while_ago() {
+        let asked = Asked::once(0);
+        let last = asked.keys.last().unwrap();
+        assert!(asked.files.remembered_object(1, last).is_none());
+        assert!(asked.ask(last).is_some(), "it was met a moment ago");
+        let other = asked.keys.get(asked.remembered + 10).unwrap();
+        assert!(asked.ask(other).is_none(), "much was met since");
+    }
+
+    #[test]
+    fn what_is_met_again_and_has_no_place_in_memory_stays_open_until_it_has() {
+        let asked = Asked::once(10);
+        let (files, key) = (&asked.files, asked.keys.get(asked.remembered + 10).unwrap());
+        assert!(is_open(asked.ask(key)), "much was met since");
+        assert_eq!(files.cache.borrow().open_files(), 1);
+        for other in 0..400 {
+            files.marks.borrow_mut().meet(&other);
+        }
+        assert!(files.remembered_object(1, key).is_some(), "it is answered from its file");
+        assert!(files.remembered_object(1, key).is_none(), "it belongs in memory by now");
+        let found = asked.ask(key);
+        assert!(found.is_some() && !is_open(found));
+        assert_eq!(files.cache.borrow().open_files(), 0);
+    }
+
+    #[test]
+    fn as_many_stay_open_as_there_are_descriptors_for() {
+        let asked = Asked::once(10);
+        let late = asked.keys.get(asked.remembered..asked.keys.len() - 100).unwrap();
+        assert_eq!(late.iter().filter(|key| is_open(asked.ask(key))).count(), 10);
+        assert!(asked.files.cache.borrow().open_files() <= 10);
     }
 }
