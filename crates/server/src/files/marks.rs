@@ -72,6 +72,11 @@ impl Marks {
         Meeting::default()
     }
 
+    /// How many meetings there were.
+    pub fn meetings(&self) -> u32 {
+        self.meetings
+    }
+
     /// Meets what is remembered, with the meeting at which that was so last. Says how many meetings ago that was.
     pub fn meet_again(&mut self, met: &Cell<u32>) -> u32 {
         self.meetings = self.meetings.wrapping_add(1);

@@ -163,16 +163,14 @@ impl OpenCache {
         let Some(hot) = &self.hot else { return false };
         let weight = bytes + bytes / GAPS_SHARE as u64 + FREE_BYTES_MIN;
         let is_free = hot.weight() + weight <= hot.capacity();
-        let soon = (hot.len() / EXCHANGED_SHARE).max(SOON_MIN);
-        is_free || met_ago.is_some_and(|ago| ago as usize <= soon)
+        is_free || met_ago.is_some_and(|ago| is_soon(ago, hot.len()))
     }
 
     /// True if what was met so many meetings ago is worth a descriptor: by the rule for memory.
     #[must_use]
     pub fn is_worth_descriptor(&self, met_ago: Option<u32>) -> bool {
         let (Some(open), Some(ago)) = (&self.open, met_ago) else { return false };
-        let soon = (open.len() / EXCHANGED_SHARE).max(SOON_MIN);
-        (open.len() as u64) < open.capacity() || ago as usize <= soon
+        (open.len() as u64) < open.capacity() || is_soon(ago, open.len())
     }
 
     /// Forgets the entry of a key.
@@ -232,6 +230,11 @@ impl OpenCache {
     pub fn hot_bytes(&self) -> u64 {
         self.hot.as_ref().map_or(0, Cache::weight)
     }
+}
+
+/// True if what was met so many meetings ago takes the place of another among so many.
+fn is_soon(met_ago: u32, remembered: usize) -> bool {
+    met_ago as usize <= (remembered / EXCHANGED_SHARE).max(SOON_MIN)
 }
 
 /// An entry's own size, its key's, and the stores' share, rounded up.

@@ -43,10 +43,12 @@ impl Files {
     }
 
     /// Whether what is remembered where it is should be read into memory: it was met again a short while after it was met last.
+    /// What is in memory is not met: that would make all else seem to have been met long ago.
     fn belongs_in_memory(&self, object: &ReadyObject) -> bool {
-        let ago = self.marks.borrow_mut().meet_again(&object.met);
-        self.finder.has_room_for(&object.content)
-            && self.cache.borrow().is_worth_memory(object.content.bytes(), Some(ago))
+        self.finder.has_room_for(&object.content) && {
+            let ago = self.marks.borrow_mut().meet_again(&object.met);
+            self.cache.borrow().is_worth_memory(object.content.bytes(), Some(ago))
+        }
     }
 
     /// Meets an object of about this many bytes that is looked for. As with files, one that is small takes the place of others in memory,
@@ -85,7 +87,7 @@ impl Files {
         if is_in_memory && met.keep != Keep::InMemory {
             return;
         }
-        self.marks.borrow_mut().meet_again(&object.met);
+        object.met.set(self.marks.borrow().meetings());
         let key = object_key(route, asked);
         let mut cache = self.cache.borrow_mut();
         if let Some(Remembered::Object(known)) = cache.find(key)
