@@ -86,6 +86,11 @@ impl<'t> Scope<'t> {
     }
 }
 
+/// The directives that end so, of all protocols by which backends are asked.
+pub(super) fn of_backends(end: &str) -> [String; 4] {
+    ["proxy", "fastcgi", "uwsgi", "scgi"].map(|it| format!("{it}_{end}"))
+}
+
 /// Puts servers and locations behind what holds for them, which is looked for once for each of them. There may be a hundred thousand.
 pub(super) fn put_places_last(block: &mut [Directive]) {
     block.sort_by_key(is_place);

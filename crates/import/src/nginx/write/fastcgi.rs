@@ -7,14 +7,13 @@ use kettle_config::{BackendProtocol, Origin, quoted};
 
 use super::Writer;
 use super::condition;
-use super::pass::ignored;
+use super::pass::{bounds, ignored};
 use super::place::Spot;
 use super::root::{Root, root_of};
 use super::route::{Answer, Place, Route, Setting, spoken};
 use super::target::Kind;
 use crate::nginx::location::Shut;
 use crate::nginx::map;
-use crate::nginx::measure;
 use crate::nginx::regex::{split_at_bars, translated as translated_regex};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -415,19 +414,7 @@ fn script_tried(scope: &Scope<'_>) -> Option<String> {
 /// How long a program has, and how long a body may be.
 fn limits(scope: &Scope<'_>, protocol: BackendProtocol, origin: &Origin) -> Vec<Setting> {
     let of = |end: &str| format!("{protocol}_{end}");
-    let seconds = scope.find(&of("read_timeout"));
-    let seconds = seconds.map_or(Some(60), |it| measure::seconds(it.word(0)));
-    let seconds = seconds.unwrap_or(60).clamp(1, 24 * 3600);
-    let size = scope.find("client_max_body_size");
-    let bytes = size.map_or(Some(1024 * 1024), |it| measure::bytes(it.word(0)));
-    let bytes = match bytes.unwrap_or(1024 * 1024) {
-        0 => BODY_BYTES_MAX,
-        bytes => bytes.min(BODY_BYTES_MAX),
-    };
-    let mut settings = vec![
-        ("timeout", quoted(&format!("{seconds}s")), origin.clone()),
-        ("request_body", bytes.to_string(), origin.clone()),
-    ];
+    let mut settings = Vec::from(bounds(scope, &protocol.to_string(), origin));
     for (name, setting, value) in [
         ("request_buffering", "request_buffering", quoted("off")),
         ("buffering", "response_buffering", "false".to_owned()),
@@ -491,7 +478,6 @@ const ROOTS: [&str; 2] = ["$document_root", "$realpath_root"];
 const ENDS: [&str; 8] = ["(/|$)", "($|/)", "(?:/|$)", "(?:$|/)", "(/.*)?$", "(.*)$", "(/.+)$", "$"];
 const OVER_TLS: &str = "applications are spoken to in plain text";
 const MODIFIERS: &str = "requests go with both modifiers 0, as applications in Python take them";
-const BODY_BYTES_MAX: u64 = 1024 * 1024 * 1024 * 1024;
 const VARIABLES: &str = "a variable says which application is asked";
 const OTHER_SCRIPT: &str = "the file that runs is the one that was found below `root`, or `script`";
 const NO_ROOT: &str = "programs are files below one folder";

@@ -10,7 +10,7 @@ use super::target::Kind;
 use super::tls::laxer_backend;
 use crate::nginx::location::Shut;
 use crate::nginx::measure;
-use crate::nginx::scope::{Scope, WHOLE_PATH};
+use crate::nginx::scope::{Scope, WHOLE_PATH, of_backends};
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, Said, field, parts, with_said};
 use crate::offer::{table, values};
@@ -121,23 +121,6 @@ impl Writer<'_> {
         name
     }
 
-    /// How long a server has, and how much it is sent.
-    fn bounds(scope: &Scope<'_>, origin: &Origin) -> [Setting; 2] {
-        let time = scope.find("proxy_read_timeout");
-        let seconds = time.map_or(Some(60), |it| measure::seconds(it.word(0)));
-        let seconds = seconds.unwrap_or(60).clamp(1, 24 * 3600);
-        let size = scope.find("client_max_body_size");
-        let bytes = size.map_or(Some(1024 * 1024), |it| measure::bytes(it.word(0)));
-        let bytes = match bytes.unwrap_or(1024 * 1024) {
-            0 => BODY_BYTES_MAX,
-            bytes => bytes.min(BODY_BYTES_MAX),
-        };
-        [
-            ("timeout", quoted(&format!("{seconds}s")), origin.clone()),
-            ("request_body", bytes.to_string(), origin.clone()),
-        ]
-    }
-
     /// What servers get in place of the client's method, headers and body.
     fn replaced_parts<'t>(
         &self,
@@ -226,7 +209,7 @@ impl Writer<'_> {
             let place = place.unwrap_or(origin).clone();
             settings.push(("request_headers", table(entries), place));
         }
-        settings.extend(Self::bounds(scope, origin));
+        settings.extend(bounds(scope, "proxy", origin));
         // As nginx does, which takes a whole body before it asks, and leaves interim responses out.
         let is_off = |name| scope.find(name).is_some_and(|it| it.word(0) == "off");
         let buffering = scope.find("proxy_request_buffering").filter(|it| it.word(0) == "off");
@@ -371,10 +354,26 @@ fn replaced<'t>(
     }
 }
 
+/// How long a server has that is asked by this protocol, and how much it is sent.
+pub(super) fn bounds(scope: &Scope<'_>, protocol: &str, origin: &Origin) -> [Setting; 2] {
+    let time = scope.find(&format!("{protocol}_read_timeout"));
+    let seconds = time.map_or(Some(60), |it| measure::seconds(it.word(0)));
+    let seconds = seconds.unwrap_or(60).clamp(1, 24 * 3600);
+    let size = scope.find("client_max_body_size");
+    let bytes = size.map_or(Some(1024 * 1024), |it| measure::bytes(it.word(0)));
+    let bytes = match bytes.unwrap_or(1024 * 1024) {
+        0 => BODY_BYTES_MAX,
+        bytes => bytes.min(BODY_BYTES_MAX),
+    };
+    [
+        ("timeout", quoted(&format!("{seconds}s")), origin.clone()),
+        ("request_body", bytes.to_string(), origin.clone()),
+    ]
+}
+
 /// Headers of clients that nginx takes out of requests, or puts in their place.
 fn altered<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
-    let directive =
-        TAKEN_OUT.iter().filter(|it| it.starts_with("more_")).find_map(|it| scope.find(it))?;
+    let directive = INPUT_HEADERS.iter().find_map(|it| scope.find(it))?;
     Some(Shut { directive, why: ALTERED })
 }
 
@@ -397,8 +396,7 @@ pub(super) fn ignored<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
         block.iter().any(|it| it.name == "internal" || has_internal(it.inner()))
     }
 
-    let ignored = ["proxy", "fastcgi", "uwsgi", "scgi"];
-    let ignored = ignored.map(|it| scope.find(&format!("{it}_ignore_headers")));
+    let ignored = of_backends("ignore_headers").map(|it| scope.find(&it));
     let is_named =
         |it: &&Directive| it.words.iter().any(|word| word.eq_ignore_ascii_case("x-accel-redirect"));
     let directive = ignored.into_iter().flatten().find(is_named)?;
@@ -411,9 +409,8 @@ fn by_file<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     Some(Shut { directive, why: THERE })
 }
 
-/// Directives that take something out of requests, or put something in its place.
-pub(super) const TAKEN_OUT: [&str; 4] =
-    ["more_clear_input_headers", "more_set_input_headers", "proxy_method", "proxy_set_body"];
+/// Directives that take headers out of requests, or put others in their place.
+pub(super) const INPUT_HEADERS: [&str; 2] = ["more_clear_input_headers", "more_set_input_headers"];
 const REQUEST_ID: &str = "X-Request-Id";
 /// What nginx passes on unless it is told not to, and the settings for that.
 const PASSED: [(&str, &str); 2] =

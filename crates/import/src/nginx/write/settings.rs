@@ -11,7 +11,7 @@ use super::validation::validation;
 use crate::nginx::location::Shut;
 use crate::nginx::map::Map;
 use crate::nginx::measure;
-use crate::nginx::scope::Scope;
+use crate::nginx::scope::{Scope, of_backends};
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, parts, said_by_service};
 use crate::offer::{list, table, values};
@@ -117,7 +117,7 @@ impl Writer<'_> {
         origin: &Origin,
     ) -> Vec<Setting> {
         let mut headers = self.headers(scope);
-        let hidden = ["proxy", "fastcgi", "uwsgi", "scgi"].map(|it| format!("{it}_hide_header"));
+        let hidden = of_backends("hide_header");
         let hidden: Vec<_> = hidden.iter().flat_map(|name| scope.all(name)).collect();
         // nginx adds a line to what the server sends.
         let is_beside = |added: &&Added| {

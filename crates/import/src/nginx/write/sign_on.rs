@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kettle_config::{is_own_header, is_own_request_header, quoted};
 
 use super::Writer;
-use super::pass::{TAKEN_OUT, add_line, is_usual, read};
+use super::pass::{INPUT_HEADERS, add_line, is_usual, read};
 use super::place::{Spot, Spots};
 use super::route::{Route, Setting};
 use super::target::Kind;
@@ -56,7 +56,10 @@ impl Writer<'_> {
         let pass = own.iter().find(|it| it.name == "proxy_pass").ok_or(NO_SERVICE)?;
         let is_moved =
             |(it, _): &(kettle_config::Expression, bool)| it.as_str() != "^" && it.fits(uri);
-        let is_altered = TAKEN_OUT.iter().any(|name| scope.find(name).is_some())
+        let is_altered = INPUT_HEADERS
+            .iter()
+            .chain(&["proxy_method", "proxy_set_body"])
+            .any(|name| scope.find(name).is_some())
             || scope.find("proxy_pass_request_headers").is_some_and(|it| it.word(0) == "off");
         if self.before.iter().any(is_moved) || is_altered {
             return Err(OTHERWISE);

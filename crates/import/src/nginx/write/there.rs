@@ -7,7 +7,7 @@ use kettle_config::{quoted, written_prefix};
 use super::root::Root;
 use super::route::{Place, Route};
 use crate::nginx::map::Map;
-use crate::nginx::scope::Scope;
+use crate::nginx::scope::{Scope, of_backends};
 
 /// Where conditions look for the files of a place.
 #[derive(Clone, Debug)]
@@ -78,8 +78,7 @@ pub(super) fn say_alike(files: &Scope<'_>, backend: &Scope<'_>) -> bool {
         one.len() == other.len()
             && one.iter().zip(&other).all(|(one, other)| std::ptr::eq(*one, *other))
     };
-    let hides = ["proxy", "fastcgi", "uwsgi", "scgi"];
-    let hides = hides.iter().find_map(|it| backend.find(&format!("{it}_hide_header")));
+    let hides = of_backends("hide_header").iter().find_map(|it| backend.find(it));
     ANSWERS.iter().all(is_same) && (hides.is_none() || files.all("add_header").is_empty())
 }
 
