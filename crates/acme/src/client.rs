@@ -109,9 +109,7 @@ impl Client {
     pub fn notes(&self) -> Notes {
         locked(&self.notes).clone()
     }
-}
 
-impl Client {
     /// Has the directory fetched again before it is used: something was wrong, which it may be about.
     pub(crate) fn forget_directory(&self) {
         locked(&self.directories).remove(&self.directory);
