@@ -226,6 +226,9 @@ mod tests {
         let last = asked.keys.last().unwrap();
         assert!(asked.files.remembered_object(1, last).is_none());
         assert!(asked.ask(last).is_some(), "it was met a moment ago");
+        let meetings = asked.files.marks.borrow().meetings();
+        assert!(asked.files.remembered_object(1, last).is_some());
+        assert_eq!(asked.files.marks.borrow().meetings(), meetings, "what is in memory is not met");
         let other = asked.keys.get(asked.remembered + 10).unwrap();
         assert!(asked.ask(other).is_none(), "much was met since");
     }
