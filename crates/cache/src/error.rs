@@ -6,14 +6,14 @@ use std::io;
 use kettle_kernel::bug::Bug;
 use rustix::io::Errno;
 
-/// Why the store did not do what it was asked for. Whoever asked goes on without it.
+/// Why the store did not do what it was asked for. The caller that asked goes on without it.
 #[derive(Debug)]
 pub enum StoreError {
     /// The disk refused: full, read-only, gone.
     Disk {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         errno: Errno,
     },
     /// The object is larger than the operator lets one be.
@@ -45,7 +45,7 @@ impl StoreError {
         move |errno| StoreError::Disk { action, errno }
     }
 
-    /// Whether it is worth a warning; the rest is the object's own matter.
+    /// True if it is worth a warning; the rest is the object's own matter.
     #[must_use]
     pub fn is_for_the_operator(&self) -> bool {
         let is_disk =

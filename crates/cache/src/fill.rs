@@ -24,12 +24,12 @@ struct Shared {
     announced_bytes: Option<u64>,
     filled: AtomicU64,
     state: AtomicU8,
-    /// Whether the wakers are worth a look.
+    /// True if the wakers are worth a look.
     has_waiting: AtomicBool,
     waiting: Mutex<Vec<Option<Waker>>>,
 }
 
-/// Whether more is to come.
+/// The state of a fill: growing, complete or ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FillState {
     /// More may come.
@@ -40,18 +40,18 @@ pub enum FillState {
     Failed,
     /// The rest did not come in time.
     TimedOut,
-    /// What came was not the rest.
+    /// The continuation that came does not fit.
     Malformed,
     /// The rest may have come, but the store or its disk took no more.
     Refused,
 }
 
-/// How far a fill is.
+/// The progress of a fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FillProgress {
     /// Bytes of the body that are in the file.
     pub filled: u64,
-    /// Whether there will be more.
+    /// The state of the fill.
     pub state: FillState,
 }
 
@@ -82,7 +82,7 @@ impl Fill {
         self.shared.file.as_fd()
     }
 
-    /// Where the body begins in the file.
+    /// The offset of the body in the file.
     #[must_use]
     pub fn body_offset(&self) -> u64 {
         self.shared.body_offset
@@ -94,7 +94,7 @@ impl Fill {
         self.shared.announced_bytes
     }
 
-    /// How far it is now.
+    /// Returns the progress so far.
     #[must_use]
     pub fn progress(&self) -> FillProgress {
         // The state first: behind the end of the growth, the number is the last one.
@@ -109,13 +109,14 @@ impl Fill {
         FillProgress { filled: self.shared.filled.load(Ordering::Acquire), state }
     }
 
-    /// How many have a place among those that wait.
+    /// Returns the number of readers that have a place among those that wait.
     #[must_use]
     pub fn readers(&self) -> usize {
         self.lock().iter().flatten().count()
     }
 
-    /// Ends it where nobody has a place among those that wait. Whoever takes one later finds it ended.
+    /// Ends it where nobody has a place among those that wait. A reader that takes one later finds
+    /// it ended.
     #[must_use]
     pub fn give_up(&self) -> bool {
         let waiting = self.lock();
@@ -186,7 +187,7 @@ impl Waiting {
             *place = Some(context.waker().clone());
         }
         self.fill.shared.has_waiting.swap(true, Ordering::AcqRel);
-        // What came before the waker was in its place woke nobody.
+        // Bytes that came before the waker was in its place woke nobody.
         let progress = self.fill.progress();
         if has_news(progress) { Poll::Ready(progress) } else { Poll::Pending }
     }

@@ -7,7 +7,7 @@ mod tests;
 
 use std::fmt;
 
-/// What an object's file says before its body.
+/// The head of an object's file, before its body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectHead {
     /// The text of its key.
@@ -16,7 +16,7 @@ pub struct ObjectHead {
     pub vary: Vec<(String, Vec<u8>)>,
     /// The status of the response; 0 where this only says by which fields the variants of the key differ.
     pub status: u16,
-    /// Whether those get it who show credentials, too.
+    /// True if those get it who show credentials, too.
     pub is_for_everybody: bool,
     /// The response's own field lines, ready to be sent.
     pub lines: Vec<u8>,
@@ -24,26 +24,26 @@ pub struct ObjectHead {
     pub etag: Vec<u8>,
     /// When the content was last modified, in seconds since 1970.
     pub modified: Option<u64>,
-    /// How long it may be used; of what only says by which fields variants differ, those of the variant that is fresh longest.
+    /// The time it may be used; of what only says by which fields variants differ, those of the variant that is fresh longest.
     pub times: Times,
-    /// What it can be purged by.
+    /// The tags by which it can be purged.
     pub tags: Vec<String>,
     /// The store's generation when it was asked for. Purges of later generations cover it.
     pub generation: u64,
 }
 
-/// How long an object may be used. All in seconds.
+/// The time an object may be used. All in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// When it arrived or was validated last, since 1970.
     pub arrived: u64,
-    /// How old it was then.
+    /// Its age then.
     pub age: u64,
     /// Up to which age it is fresh.
     pub fresh_for: u64,
-    /// How much longer it may be used while it is validated.
+    /// The additional time it may be used while it is validated.
     pub stale_while_revalidate: u64,
-    /// How much longer it may be used when nothing newer can be had.
+    /// The additional time it may be used when nothing newer can be had.
     pub stale_if_error: u64,
 }
 
@@ -54,12 +54,12 @@ impl Times {
     }
 }
 
-/// Where the body lies in the file.
+/// The extent of the body in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyExtent {
     /// Its first byte: a multiple of [`BODY_ALIGNMENT`], so that pages go out as they are, or in the head's own page if all of it fits.
     pub offset: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: u64,
     /// Its CRC, where that is what shows a body that a power cut has torn; without one, the disk had it before it got its name.
     pub sum: Option<u32>,
@@ -78,7 +78,7 @@ impl fmt::Display for DamagedHead {
 impl std::error::Error for DamagedHead {}
 
 impl ObjectHead {
-    /// Whether this only says by which fields the variants of its key differ.
+    /// True if this only says by which fields the variants of its key differ.
     #[must_use]
     pub fn is_marker(&self) -> bool {
         self.status == 0
@@ -89,8 +89,8 @@ impl ObjectHead {
         self.vary.iter().map(|(name, _)| (name.clone(), value_of(name))).collect()
     }
 
-    /// Where a body of this length, if it is known, may begin behind this head, with some room for a later head of more words;
-    /// `None` if the head is too large.
+    /// The offset at which a body of this length, if it is known, may begin behind this head, with
+    /// some room for a later head of more words; `None` if the head is too large.
     #[must_use]
     pub fn body_offset(&self, body_bytes: Option<u64>) -> Option<u64> {
         let head = self.encode(BodyExtent { offset: 0, bytes: 0, sum: None })?;
@@ -146,7 +146,7 @@ impl ObjectHead {
         Some(out)
     }
 
-    /// How many bytes the head takes that begins so; needs the first [`PREFIX_BYTES`].
+    /// The number of bytes the head takes that begins so; needs the first [`PREFIX_BYTES`].
     ///
     /// # Errors
     /// If no head begins so.
@@ -207,7 +207,7 @@ impl ObjectHead {
     }
 }
 
-/// What is left to read.
+/// The part left to read.
 struct Reader<'h>(&'h [u8]);
 
 impl<'h> Reader<'h> {
@@ -243,7 +243,7 @@ pub const BODY_ALIGNMENT: u64 = 4_096;
 /// The most one head takes.
 pub const HEAD_BYTES_MAX: usize = 64 * 1_024;
 
-/// What has to be read to know how long a head is.
+/// The number of bytes to read before the length of a head is known.
 pub(crate) const PREFIX_BYTES: usize = SUMMED_FROM;
 
 /// Whose file it is, and which version of this layout.

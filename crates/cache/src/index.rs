@@ -29,7 +29,7 @@ pub(crate) struct Index {
     ages: AtomicU64,
     blocks: AtomicU64,
     objects: AtomicU64,
-    /// How often an object stopped being what its name stands for.
+    /// The number of times an object stopped being what its name stands for.
     changes: AtomicU64,
 }
 
@@ -45,9 +45,9 @@ struct Part {
 pub(crate) struct Entry {
     /// The number that it got when it came, or was validated.
     pub(crate) serial: u64,
-    /// How much of the disk it takes.
+    /// The number of bytes it takes on the disk.
     pub(crate) bytes: u64,
-    /// Whether its body was compared with its sum.
+    /// True if its body was compared with its sum.
     pub(crate) is_checked: bool,
 }
 
@@ -66,7 +66,7 @@ impl Default for Index {
 }
 
 impl Index {
-    /// What is known of the object that has this name now. Counts as a use.
+    /// Returns the entry of the object that has this name now. Counts as a use.
     pub(crate) fn look(&self, name: Name) -> Option<Entry> {
         self.read(name, |shard| shard.used(name))
     }
@@ -76,17 +76,17 @@ impl Index {
         self.look(name).map(|entry| entry.serial)
     }
 
-    /// Whether an object is still what its name stands for; that is no use of it.
+    /// True if an object is still what its name stands for; that is no use of it.
     pub(crate) fn holds(&self, name: Name, serial: u64) -> bool {
         self.read(name, |shard| shard.serial(name)) == Some(serial)
     }
 
-    /// Whether no object has this name; that is no use of one.
+    /// True if no object has this name; that is no use of one.
     pub(crate) fn lacks(&self, name: Name) -> bool {
         self.read(name, |shard| shard.serial(name)).is_none()
     }
 
-    /// Whether an object was found to be what was written.
+    /// True if an object was found to be what was written.
     pub(crate) fn is_checked(&self, name: Name, serial: u64) -> bool {
         self.read(name, |shard| shard.is_checked(name, serial))
     }
@@ -96,7 +96,8 @@ impl Index {
         self.read(name, |shard| shard.set_checked(name, serial));
     }
 
-    /// How often an object stopped being what its name stands for: as long as this is the same, all are that were. Takes no lock.
+    /// Returns the number of times an object stopped being what its name stands for: as long as
+    /// this is the same, all are that were. Takes no lock.
     pub(crate) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
@@ -209,12 +210,12 @@ impl Index {
         self.under_hand()
     }
 
-    /// How much all objects take.
+    /// Returns the bytes that all objects take.
     pub(crate) fn bytes(&self) -> u64 {
         self.blocks.load(Ordering::Acquire) * BLOCK_BYTES
     }
 
-    /// How many there are.
+    /// Returns the number of objects.
     pub(crate) fn len(&self) -> usize {
         usize::try_from(self.objects.load(Ordering::Acquire)).unwrap_or(usize::MAX)
     }
@@ -246,7 +247,7 @@ impl Index {
         let (blocks, objects) = shard.size();
         let changed = change(&mut shard);
         let (blocks_now, objects_now) = shard.size();
-        // What is below zero wraps, and adding it takes away.
+        // A difference below zero wraps, and adding it takes away.
         self.blocks.fetch_add(blocks_now.wrapping_sub(blocks), Ordering::AcqRel);
         self.objects.fetch_add(objects_now.wrapping_sub(objects), Ordering::AcqRel);
         part.next.store(shard.next_age().unwrap_or(NOTHING), Ordering::Relaxed);
@@ -260,7 +261,7 @@ impl Part {
     }
 }
 
-/// How much of the disk a file of this length takes.
+/// Returns the bytes that a file of this length takes on the disk.
 pub(crate) fn bytes_on_disk(bytes: u64) -> u64 {
     u64::from(blocks(bytes)) * BLOCK_BYTES
 }
@@ -269,7 +270,7 @@ fn blocks(bytes: u64) -> u32 {
     u32::try_from(bytes.div_ceil(BLOCK_BYTES).max(1)).unwrap_or(u32::MAX)
 }
 
-/// What file systems give out at a time.
+/// The unit in which file systems give out space.
 pub(crate) const BLOCK_BYTES: u64 = 4_096;
 
 /// Variants of one key, which share a shard: it must not become much larger than others.

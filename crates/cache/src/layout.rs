@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::name::{HASH_BYTES, Name};
 
-/// How names become paths below the store's directory.
+/// The way names become paths below the store's directory.
 pub(crate) struct Layout {
     key: [u8; LAYOUT_KEY_BYTES],
 }
@@ -52,7 +52,7 @@ pub(crate) fn folders() -> impl Iterator<Item = u16> {
     0..1 << FOLDER_BITS
 }
 
-/// What a folder is called.
+/// Returns the name of a folder.
 pub(crate) fn folder_name(number: u16) -> String {
     let mut name = String::with_capacity(FOLDER_BYTES);
     push_folder_name(&mut name, number);

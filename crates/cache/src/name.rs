@@ -16,7 +16,8 @@ pub struct Name {
 }
 
 impl Name {
-    /// What lookup finds first: the object itself, or what says by which fields its variants differ.
+    /// Returns the name that lookup finds first: the object itself, or what says by which fields
+    /// its variants differ.
     #[must_use]
     pub fn of_key(key: &str) -> Self {
         Self { key: truncated(Sha256::digest(key.as_bytes())), variant: [0; HASH_BYTES] }
@@ -28,7 +29,7 @@ impl Name {
         if head.vary.is_empty() { first } else { first.variant(&head.vary) }
     }
 
-    /// What lookup finds first on the way to this one.
+    /// Returns the name that lookup finds first on the way to this one.
     pub(crate) fn first(self) -> Self {
         Self { variant: [0; HASH_BYTES], ..self }
     }

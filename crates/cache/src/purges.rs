@@ -1,4 +1,4 @@
-//! What was purged by prefix and by tag: numbers, not searches.
+//! Purges by prefix and by tag: numbers, not searches.
 //!
 //! Each purge takes the next generation. An object knows the generation in which it was asked for, so a purge covers all that
 //! were asked for before it, those that are still arriving too. Each life of a store has generations of its own, above those
@@ -15,7 +15,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::head::ObjectHead;
 use crate::name::Name;
 
-/// What is to be forgotten.
+/// The objects to forget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purge {
     /// All variants of one key, however long that is.
@@ -45,7 +45,8 @@ struct Table {
     prefixes: Vec<(Box<str>, u64)>,
     /// Those whose objects may be arriving, or may not be removed yet.
     keys: HashMap<Name, PurgedKey>,
-    /// What is still arriving from an earlier generation may have been meant by a key that is no longer known.
+    /// An object that is still arriving from an earlier generation may have been meant by a key
+    /// that is no longer known.
     keys_floor: u64,
 }
 
@@ -57,8 +58,8 @@ struct PurgedKey {
 }
 
 impl Purges {
-    /// The purges that a file of them tells of, as [`text`](Self::text) wrote it. What is not understood might have meant
-    /// anything, so nothing older than it is used.
+    /// The purges that a file of them tells of, as [`text`](Self::text) wrote it. A line that is
+    /// not understood might have meant anything, so nothing older than it is used.
     pub(crate) fn read(text: &[u8]) -> Self {
         let (mut table, mut last) = (Table::default(), FIRST_GENERATION);
         let mut is_damaged = false;
@@ -94,13 +95,13 @@ impl Purges {
         text
     }
 
-    /// What has to be known of it at least: the next life begins above this one.
+    /// Returns the lines that the file has at least: the next life begins above this one.
     pub(crate) fn first_lines(&self) -> String {
         let floor = self.table.read().unwrap_or_else(PoisonError::into_inner).floor;
         line(self.life, "life", "") + &line(floor, "floor", "")
     }
 
-    /// What objects that are asked for now belong to.
+    /// Returns the generation of objects that are asked for now.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
@@ -158,7 +159,7 @@ impl Purges {
         all.fold(self.life.max(table.floor).max(table.keys_floor), u64::max)
     }
 
-    /// Whether a purge since this generation covers what was asked for under a key, or may cover it: its tags are not known yet.
+    /// True if a purge since this generation covers what was asked for under a key, or may cover it: its tags are not known yet.
     pub(crate) fn may_cover(&self, key: &str, asked_in: u64) -> bool {
         if asked_in >= self.generation() {
             return false;
@@ -167,13 +168,13 @@ impl Purges {
         asked_in < table.keys_floor.max(table.last_tag) || table.covers_key(key, asked_in)
     }
 
-    /// Whether an object that is arriving was asked for before a purge that covers it, or may cover it.
+    /// True if an object that is arriving was asked for before a purge that covers it, or may cover it.
     pub(crate) fn covers_arriving(&self, head: &ObjectHead) -> bool {
         let keys_floor = self.table.read().unwrap_or_else(PoisonError::into_inner).keys_floor;
         head.generation < keys_floor || self.covers(head)
     }
 
-    /// Whether an object was asked for before a purge that covers it.
+    /// True if an object was asked for before a purge that covers it.
     pub(crate) fn covers(&self, head: &ObjectHead) -> bool {
         let asked_in = head.generation;
         let last = self.generation();
@@ -192,7 +193,7 @@ impl Purges {
 }
 
 impl Table {
-    /// Whether what was asked for in this generation is purged whatever its tags are.
+    /// True if what was asked for in this generation is purged whatever its tags are.
     fn covers_key(&self, key: &str, asked_in: u64) -> bool {
         let is_in = |(prefix, at): &(Box<str>, u64)| asked_in < *at && key.starts_with(&**prefix);
         asked_in < self.floor
@@ -274,7 +275,7 @@ fn minutes_since_1970() -> u64 {
 }
 
 impl Purge {
-    /// Whether keys and tags can look like that: no control characters, not empty, not endless.
+    /// True if keys and tags can look like that: no control characters, not empty, not endless.
     pub(crate) fn is_possible(&self) -> bool {
         match self {
             Purge::Key(_) => true,

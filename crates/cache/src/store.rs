@@ -45,12 +45,12 @@ pub use form::FormOf;
 pub use own_files::FileState;
 pub use writer::ObjectWriter;
 
-/// Where a store is and how much it may hold.
+/// The place of a store and its size limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
     /// Its directory, which exists and is its own.
     pub directory: PathBuf,
-    /// What all objects may take on the disk.
+    /// The bytes that all objects may take on the disk.
     pub bytes_max: u64,
     /// The longest body that is kept.
     pub object_bytes_max: u64,
@@ -69,7 +69,7 @@ pub struct Store {
     is_emptied: AtomicBool,
     index: Index,
     purges: Purges,
-    /// How much was added to the file of purges; held while it grows.
+    /// The bytes added to the file of purges; held while it grows.
     purge_log: Mutex<u64>,
     /// Each for some of the names: held while one is given to a file, or its file is removed.
     naming: [Mutex<()>; NAMING_LOCKS],
@@ -92,11 +92,11 @@ pub struct Store {
 pub struct Reference {
     pub(crate) name: Name,
     pub(crate) serial: u64,
-    /// What led to it, where that was not its key alone.
+    /// The marker that led to it, where that was not its key alone.
     pub(crate) marker: Option<u64>,
 }
 
-/// What is known of a key without the disk.
+/// The entries known of a key without the disk.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
     name: Name,
@@ -111,7 +111,7 @@ impl Known {
         self.is_scanned && self.entry.is_none()
     }
 
-    /// What the key's objects are named by.
+    /// Returns the name of the key's objects.
     #[must_use]
     pub fn name(&self) -> Name {
         self.name
@@ -123,7 +123,7 @@ impl Known {
         self.entry.map_or(0, |entry| entry.bytes)
     }
 
-    /// Whether the same was known then. If not, there is another object, or another choice among variants.
+    /// True if the same was known then. If not, there is another object, or another choice among variants.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         let serial = |known: &Self| known.entry.map(|entry| entry.serial);
@@ -138,22 +138,23 @@ pub struct Moment {
     generation: u64,
 }
 
-/// How a store is.
+/// The state of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// What the objects take on the disk, those that are arriving too.
+    /// The bytes that the objects take on the disk, those that are arriving too.
     pub bytes: u64,
-    /// What they may take.
+    /// The bytes they may take.
     pub bytes_max: u64,
-    /// How many there are.
+    /// The number of objects.
     pub objects: u64,
-    /// How many went to make room.
+    /// The number of objects that went to make room.
     pub evictions: u64,
-    /// How often objects went because the disk was full though they took less than they may.
+    /// The number of times objects went because the disk was full though they took less than they
+    /// may.
     pub full_disks: u64,
-    /// How many were removed because they were not what had been written.
+    /// The number of objects that were removed because they were not what had been written.
     pub damaged: u64,
-    /// Whether all that was there at the start has been counted.
+    /// True if all that was there at the start has been counted.
     pub is_scanned: bool,
 }
 
@@ -223,13 +224,13 @@ impl Store {
     fn write_layout_key(&self) -> Result<(), Errno> {
         let write = || write_small(self.directory(), LAYOUT_KEY, self.layout.key());
         self.with_temporary(write)?;
-        // What shows that there was none, once nothing of it is found any more.
+        // The file that shows that there was none, once nothing of it is found any more.
         self.remove_path(purge::LOG_BEFORE)?;
         self.has_layout_key.store(true, Ordering::Relaxed);
         Ok(())
     }
 
-    /// What all objects may take on the disk.
+    /// Returns the bytes that all objects may take on the disk.
     #[must_use]
     pub fn bytes_max(&self) -> u64 {
         self.bytes_max.load(Ordering::Relaxed)
@@ -253,13 +254,13 @@ impl Store {
         self.directory.as_fd()
     }
 
-    /// What objects that are asked for now belong to: taken before the request for one goes out.
+    /// Returns the generation of objects asked for now: taken before the request for one goes out.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.purges.generation()
     }
 
-    /// Whether an object that is arriving was asked for before a purge that covers it, or may cover it. Touches no disk.
+    /// True if an object that is arriving was asked for before a purge that covers it, or may cover it. Touches no disk.
     #[must_use]
     pub fn is_purged(&self, arriving: &ObjectHead) -> bool {
         self.purges.covers_arriving(arriving)
@@ -277,7 +278,7 @@ impl Store {
         Moment { changes: self.index.changes(), generation: self.generation() }
     }
 
-    /// Whether an object with this head is still what its name stands for, and not purged. No disk is touched, and it counts
+    /// True if an object with this head is still what its name stands for, and not purged. No disk is touched, and it counts
     /// as a use. It holds for the [`moment`](Self::moment) that was asked for before.
     #[must_use]
     pub fn is_current(&self, reference: &Reference, head: &ObjectHead) -> bool {
@@ -287,7 +288,7 @@ impl Store {
             && !self.purges.covers(head)
     }
 
-    /// Whether an object's file still has its name, and what led to it has its own. That is no use of it, and says nothing of purges.
+    /// True if an object's file still has its name, and what led to it has its own. That is no use of it, and says nothing of purges.
     #[must_use]
     pub fn holds(&self, reference: &Reference) -> bool {
         let Reference { name, serial, marker } = *reference;
@@ -295,13 +296,14 @@ impl Store {
             && marker.is_none_or(|marker| self.index.holds(name.first(), marker))
     }
 
-    /// Whether a lookup would find nothing, as far as that is known without the disk.
+    /// True if a lookup would find nothing, as far as that is known without the disk.
     #[must_use]
     pub fn lacks(&self, key: &str) -> bool {
         self.known(key).is_nothing()
     }
 
-    /// What is known to have the name of a key, without the disk. Counts as a use.
+    /// Returns the entry that is known to have the name of a key, without the disk. Counts as a
+    /// use.
     #[must_use]
     pub fn known(&self, key: &str) -> Known {
         let name = Name::of_key(key);
@@ -310,7 +312,7 @@ impl Store {
         Known { name, is_scanned, entry: self.index.look(name) }
     }
 
-    /// How it is.
+    /// Returns the state of the store.
     #[must_use]
     pub fn status(&self) -> Status {
         Status {
@@ -324,7 +326,8 @@ impl Store {
         }
     }
 
-    /// How often objects went because the disk was full though they took less than they may.
+    /// Returns the number of times objects went because the disk was full though they took less
+    /// than they may.
     pub fn full_disks(&self) -> u64 {
         self.full_disks.load(Ordering::Relaxed)
     }
@@ -370,7 +373,7 @@ impl Store {
         Some(lock.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether the file system has files without names, which can be given one.
+    /// Tells whether the file system has files without names, which can be given one.
     fn try_unnamed(&self) -> Result<bool, StoreError> {
         let name = self.temporary_name();
         match self.open_unnamed().and_then(|file| link(&file, self.directory(), &name)) {
@@ -413,7 +416,8 @@ fn link(file: &OwnedFd, directory: BorrowedFd<'_>, name: &str) -> Result<(), Err
     rustix::fs::linkat(CWD, unnamed, directory, name, AtFlags::SYMLINK_FOLLOW)
 }
 
-/// What chooses the folder of a file; `None` where there is none that nobody else could read, or where files lie elsewhere.
+/// Reads the key that chooses the folder of a file; `None` where there is none that nobody else
+/// could read, or where files lie elsewhere.
 fn read_layout_key(
     directory: BorrowedFd<'_>,
 ) -> Result<Option<[u8; LAYOUT_KEY_BYTES]>, StoreError> {
@@ -447,7 +451,7 @@ fn random<const N: usize>() -> Result<[u8; N], StoreError> {
     Ok(bytes)
 }
 
-/// What an earlier life left without a name is of no use.
+/// Removes the files that an earlier life left without a name: they are of no use.
 fn empty_temporary(directory: BorrowedFd<'_>) -> Result<(), StoreError> {
     let make = || make_folder(directory, TEMPORARY);
     make().map_err(StoreError::disk("make a folder in the store"))?;

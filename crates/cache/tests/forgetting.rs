@@ -209,7 +209,7 @@ fn a_store_without_its_key_is_emptied() {
     }
 }
 
-/// Whoever knows where the files of an open store lie can choose no others that lie there.
+/// An attacker that knows where the files of an open store lie can choose no others that lie there.
 #[test]
 fn what_lies_in_a_folder_where_no_lookup_leads_is_removed() {
     let folder = TempDir::new().unwrap();

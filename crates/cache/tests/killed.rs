@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use kettle_cache::{Name, ObjectHead, Purge, Store, StoreSettings, Times};
 
-/// Where the killed program finds its store; without it, it does nothing.
+/// The place of the store of the killed program; without it, it does nothing.
 const DIRECTORY: &str = "KETTLE_TEST_STORE";
 
 /// Which of the killed programs it is.
@@ -102,7 +102,7 @@ fn fills_until_it_is_killed() {
     }
 }
 
-/// What was confirmed to be forgotten is found by no later process, whatever came beside it.
+/// A key that was confirmed to be forgotten is found by no later process, whatever came beside it.
 #[test]
 fn killed_at_any_moment_what_was_forgotten_stays_so() {
     let folder = tempfile::tempdir().unwrap();

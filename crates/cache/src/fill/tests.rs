@@ -52,7 +52,8 @@ fn whoever_went_away_is_not_woken_and_leaves_the_place() {
     assert_eq!(fill.lock().len(), 1);
 }
 
-/// Who joins in the moment in which nobody reads it any more either keeps it coming or learns that it does not.
+/// A reader that joins in the moment in which nobody reads it any more either keeps it coming or
+/// learns that it does not.
 #[test]
 fn what_somebody_reads_is_not_given_up_and_what_is_given_up_has_ended_for_all() {
     let fill = fill();

@@ -20,7 +20,7 @@ pub(super) struct Shard {
     free: Vec<Place>,
     newest: Option<Place>,
     oldest: Option<Place>,
-    /// What the hand comes to next; nothing where it has passed all that is here.
+    /// The entry at which the hand arrives next; nothing where it has passed all that is here.
     hand: Option<Place>,
     blocks: u64,
 }

@@ -35,6 +35,6 @@ pub(super) struct Slot {
     /// Of a key's newest variant: how many it has.
     pub(super) variants: u16,
     pub(super) is_used: AtomicBool,
-    /// Whether its body was compared with its sum.
+    /// True if its body was compared with its sum.
     pub(super) is_checked: AtomicBool,
 }

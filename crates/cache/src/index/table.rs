@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use super::slot::{Place, Slot};
 use crate::name::{HASH_BYTES, Name};
 
-/// What is a hash already.
+/// A key that is already a hash.
 pub(super) trait Hashed: Eq + Hash {
     /// All of it, in fewer bits.
     fn word(&self) -> u128;
@@ -108,7 +108,8 @@ impl Slots {
 
 #[cfg(test)]
 impl<K> Table<K> {
-    /// How many entries its maps have room for, and how many the largest has: that many are moved when it grows.
+    /// The number of entries its maps have room for, and how many the largest has: that many are
+    /// moved when it grows.
     pub(super) fn sizes(&self) -> (usize, usize) {
         let largest = self.parts.iter().map(HashMap::len).max();
         (self.parts.iter().map(HashMap::capacity).sum(), largest.unwrap_or(0))

@@ -89,7 +89,7 @@ fn keys_whose_objects_may_be_there_become_one_purge_of_everything_older() {
     let before = purges.generation();
     let first = Name::of_key("https://a/0");
     purges.add(&Purge::Key(first));
-    // What was removed then may have come again before this.
+    // An object that was removed then may have come again before this.
     purges.key_removed(first, Some(before));
     let lines: String = (1..=KEYS_MAX)
         .filter_map(|number| purges.add(&key(&format!("https://a/{number}"))))

@@ -13,14 +13,14 @@ use crate::head::{BODY_ALIGNMENT, BodyExtent, ObjectHead, PREFIX_BYTES};
 use crate::index::Entry;
 use crate::name::Name;
 
-/// How an object is found at once.
+/// A lookup that reads no more than memory and one page.
 pub struct AtOnce<'a> {
     /// Reads the beginning of a file into the buffer, and up to so many bytes behind that into memory of their own, as much of it as
     /// needs no disk; `None` if that is nothing, or cannot be said. Says how much of the buffer was filled.
     pub read: &'a Read<'a>,
-    /// Whether a body of at most this length is to be read. If not, its file is for it.
+    /// Tells whether a body of at most this length is to be read. If not, its file is for it.
     pub takes: &'a dyn Fn(u64) -> bool,
-    /// Whether the state of the file is asked for in any case.
+    /// True if the state of the file is asked for in any case.
     pub wants_state: bool,
 }
 
@@ -91,7 +91,7 @@ impl Store {
         Ok(seen)
     }
 
-    /// Whether the file of an object is there, in this state. Waits for no disk: what cannot be said without one is no.
+    /// True if the file of an object is there, in this state. Waits for no disk: what cannot be said without one is no.
     #[must_use]
     pub fn is_there(&self, reference: &Reference, state: &FileState) -> bool {
         let path = self.layout.path(reference.name);

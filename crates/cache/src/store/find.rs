@@ -16,11 +16,11 @@ use crate::name::Name;
 /// An object that was found.
 #[derive(Debug)]
 pub struct Object {
-    /// What it is.
+    /// The head of the object.
     pub head: ObjectHead,
     /// Its open file.
     pub file: OwnedFd,
-    /// Where its body is in the file.
+    /// The extent of the body in the file.
     pub body: BodyExtent,
     /// By which the store says whether it is still current.
     pub reference: Reference,
@@ -75,8 +75,8 @@ impl Store {
         }))
     }
 
-    /// What says by which fields the variants of a key differ, and until when one of them is fresh; `None` where there are no
-    /// variants. Touches the disk.
+    /// Returns the marker that says by which fields the variants of a key differ, and until when
+    /// one of them is fresh; `None` where there are no variants. Touches the disk.
     ///
     /// # Errors
     /// If the disk refuses.
@@ -224,7 +224,8 @@ fn read_head(file: &OwnedFd) -> Result<Result<ReadHead, DamagedHead>, Errno> {
 
 type ReadHead = (ObjectHead, BodyExtent, FileState);
 
-/// Whether a body is the one whose sum is in its head: power may have failed, or the disk, after it got its name.
+/// Tells whether a body is the one whose sum is in its head: power may have failed, or the disk,
+/// after it got its name.
 fn is_as_written(file: &OwnedFd, body: BodyExtent) -> Result<bool, Errno> {
     let Some(expected) = body.sum else { return Ok(true) };
     let mut piece = vec![0; usize::try_from(body.bytes).unwrap_or(PIECE_BYTES).min(PIECE_BYTES)];
@@ -261,5 +262,5 @@ pub(super) fn summed(sum: u32, more: &[u8]) -> u32 {
 /// Holds nearly all heads, and is read with the first page in any case.
 pub(super) const READ_BYTES: usize = 4_096;
 
-/// What is compared with a sum at a time.
+/// The bytes that are compared with a sum at a time.
 const PIECE_BYTES: usize = 64 * 1_024;

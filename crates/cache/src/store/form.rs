@@ -47,7 +47,8 @@ impl FormOf<'_> {
         }
     }
 
-    /// What tells the object from each other one that its key has had: its content and validators; without those, when it came.
+    /// Returns the value that distinguishes the object from each other one that its key has had:
+    /// its content and validators; without those, when it came.
     fn identity(&self) -> Vec<u8> {
         let BodyExtent { bytes, sum, .. } = self.body;
         let ObjectHead { etag, modified, times: Times { arrived, age, .. }, .. } = self.head;

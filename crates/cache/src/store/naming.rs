@@ -16,16 +16,16 @@ use crate::index::bytes_on_disk;
 use crate::layout::folder_name;
 use crate::name::Name;
 
-/// What a file without a name has of the store; given back when it is dropped.
+/// The claim of a file without a name on the store; given back when it is dropped.
 #[derive(Debug)]
 pub(super) struct Claim {
     pub(super) store: Arc<Store>,
-    /// Where the file has a name from the start.
+    /// The temporary name, if the file has a name from the start.
     temporary: Option<String>,
     pub(super) reserved_bytes: u64,
     /// The part of that which room was made for.
     pub(super) room_bytes: u64,
-    /// What the store might hold when it began.
+    /// The bytes that the store might hold when it began.
     pub(super) bytes_max: u64,
 }
 
@@ -102,7 +102,7 @@ impl Store {
         Ok(file)
     }
 
-    /// What is left to do for an object that has its name.
+    /// Completes the work for an object that has its name.
     pub(super) fn settle(
         self: &Arc<Self>,
         head: &ObjectHead,
@@ -123,7 +123,7 @@ impl Store {
         name: Name,
         serial: u64,
     ) -> Result<(), StoreError> {
-        // What was purged since it was linked is met by nobody; its room is free at once.
+        // An object that was purged since it was linked is met by nobody; its room is free at once.
         if self.purges.covers_arriving(head) {
             self.remove(name, Some(serial));
             return Err(StoreError::Purged);
@@ -147,7 +147,7 @@ impl Store {
             key: variant.key.clone(),
             vary,
             times: variant.times,
-            // What an earlier marker led to and was purged with it stays so.
+            // The variants that an earlier marker led to and that were purged with it stay so.
             generation: self.purges.unpurged_since(&variant.key),
             ..ObjectHead::default()
         };
@@ -199,7 +199,7 @@ impl Store {
         match call() {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
                 let folder = folder_name(self.layout.folder(name));
-                // What has its name and is no folder; a folder stays.
+                // An entry that has its name and is no folder; a folder stays.
                 let _ = rustix::fs::unlinkat(&self.directory, &folder, AtFlags::empty());
                 make_folder(self.directory(), &folder)?;
                 call()
@@ -240,7 +240,8 @@ impl Claim {
         let named = store.with_room(0, || {
             let _alone = store.alone_with(name);
             // A purge of its key counts before it locks the first name of the key and removes its file: it sees this one, or shows
-            // here. What leads to this one as a variant is held against the purge in the same way.
+            // here. A marker that leads to this one as a variant is held against the purge in the
+            // same way.
             if store.purges.covers_arriving(head) {
                 return Ok(None);
             }

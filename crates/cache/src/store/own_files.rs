@@ -29,14 +29,14 @@ impl FileState {
         }
     }
 
-    /// Whether an open file, which nobody has removed, is in this state still.
+    /// True if an open file, which nobody has removed, is in this state still.
     #[must_use]
     pub fn lasts(&self, file: impl AsFd) -> bool {
         self.is_named && Self::of(file).as_ref() == Ok(self)
     }
 }
 
-/// Opens a regular file. What is none may be [foreign](is_foreign).
+/// Opens a regular file. A file that is none may be [foreign](is_foreign).
 pub(super) fn open_file(
     directory: BorrowedFd<'_>,
     path: &str,
@@ -71,7 +71,7 @@ pub(super) fn is_foreign(errno: Errno) -> bool {
     matches!(errno, Errno::ISDIR | Errno::LOOP | Errno::NXIO)
 }
 
-/// Moves a folder out of the way of a file. What is in it stays in the store's folder of temporary files, for the operator to look
+/// Moves a folder out of the way of a file. The content stays in the store's folder of temporary files, for the operator to look
 /// at.
 pub(super) fn put_aside(directory: BorrowedFd<'_>, path: &str, aside: &str) -> Result<(), Errno> {
     rustix::fs::renameat(directory, path, directory, aside)?;

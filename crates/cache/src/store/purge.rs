@@ -26,7 +26,7 @@ impl Store {
         if !purge.is_possible() {
             return Err(StoreError::BadPurge);
         }
-        // Whoever meets it from here on may remove its file first.
+        // A lookup that meets it from here on may remove its file first.
         let was_known = matches!(purge, Purge::Key(key) if !self.index.lacks(*key));
         let written = {
             // Lines stand in the order of their generations.
@@ -40,7 +40,7 @@ impl Store {
         match purge {
             Purge::Key(key) => {
                 let removed = self.remove_key(*key)?;
-                // What writes remove may be back after a loss of power; a purge is not, whoever removed the file.
+                // A removal may be back after a loss of power; a purge is not, whoever removed the file.
                 let folder = folder_name(self.layout.folder(key.first()));
                 let synced = open_folder(self.directory(), &folder)
                     .and_then(|folder| rustix::fs::fsync(&folder));
@@ -71,8 +71,9 @@ impl Store {
     pub fn remove_key(&self, key: Name) -> Result<u64, StoreError> {
         let (first, purged_at) = (key.first(), self.purges.key_purged_at(key));
         let removed = {
-            // What gets this name was linked before this removes it, or shows that it is forgotten before it is linked: at no
-            // moment of its life a process that is killed leaves it behind.
+            // A file that gets this name was linked before this removes it, or shows that it is
+            // forgotten before it is linked: at no moment of its life a process that is killed
+            // leaves it behind.
             let _alone = self.alone_with(first);
             self.index.remove(first, None);
             self.unlink(first).map_err(StoreError::disk("remove an object"))?
@@ -108,13 +109,13 @@ pub(super) fn read_log(
         Ok(match read.map_err(StoreError::disk("read what was purged"))? {
             SmallFile::Missing => Vec::new(),
             SmallFile::Read { bytes, .. } => bytes,
-            // What cannot be understood purges everything.
+            // A line not understood purges everything.
             SmallFile::Foreign => b"?".to_vec(),
         })
     };
     let mut text = read(LOG)?;
     if is_emptied {
-        // For its generations, which this life is above. What is not understood purges everything.
+        // For its generations, which this life is above. A line not understood purges everything.
         text.push(b'\n');
         text.extend(read(LOG_BEFORE)?);
         text.extend(b"\n?");
@@ -148,13 +149,15 @@ fn append(directory: BorrowedFd<'_>, line: &str) -> Result<(), Errno> {
 
 const LOG: &str = "purged";
 
-/// What it was called while files lay elsewhere. Where it is there, such a kettle has been at work here.
+/// The name of the file of purges while files lay elsewhere. A directory that has it was used by
+/// such a version of kettle.
 pub(super) const LOG_BEFORE: &str = "purges";
 
 /// More than the tables hold.
 const LOG_BYTES_MAX: usize = 128 * 1024 * 1024;
 
-/// How much is added to the file of purges before it is written anew, without what covers nothing any more.
+/// The bytes that are added to the file of purges before it is written anew, without what covers
+/// nothing any more.
 const APPENDED_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Variants of a key whose files go at once, so that no purge takes longer than another.

@@ -13,8 +13,9 @@ use crate::index::bytes_on_disk;
 use crate::name::Name;
 
 impl Store {
-    /// Reserves room that is free, or that [`make_room`](Claim::make_room) can make. What had begun before the store became smaller
-    /// has the room that was there then, `bytes_max_before`: its readers get it whole.
+    /// Reserves room that is free, or that [`make_room`](Claim::make_room) can make. A fill that
+    /// had begun before the store became smaller has the room that was there then,
+    /// `bytes_max_before`: its readers get it whole.
     pub(super) fn reserve(&self, bytes: u64, bytes_max_before: u64) -> Result<(), StoreError> {
         let arriving = self.arriving_bytes.fetch_add(bytes, Ordering::AcqRel) + bytes;
         if arriving > self.bytes_max().max(bytes_max_before) {
@@ -95,7 +96,7 @@ impl Store {
         }
     }
 
-    /// Whether the disk has room for so much if all objects go.
+    /// True if the disk has room for so much if all objects go.
     fn may_fit(&self, bytes: u64) -> bool {
         let free = rustix::fs::fstatvfs(&self.directory);
         let free = free.map_or(u64::MAX, |it| it.f_bavail.saturating_mul(it.f_frsize));
@@ -167,12 +168,13 @@ fn allocate(file: &OwnedFd, bytes: u64) -> Result<(), Errno> {
     }
 }
 
-/// Whether it is the disk, or what its user may take of it, that has no room.
+/// Tells whether it is the disk, or what its user may take of it, that has no room.
 pub(super) fn is_full(errno: Errno) -> bool {
     matches!(errno, Errno::NOSPC | Errno::DQUOT)
 }
 
-/// What goes at once for an object that begins, and for the next part of one that arrives.
+/// The objects' bytes that go at once for an object that begins, and for the next part of one that
+/// arrives.
 const AT_ONCE_BYTES: u64 = 16 * 1_024 * 1_024;
 
 /// Room beside what is asked for, as a part of what all objects take: for what the file system itself needs, and so that the

@@ -15,7 +15,8 @@ impl Store {
     /// Walks the whole directory. Takes as long as the disk does; ends early once `is_ended` says so.
     ///
     /// # Errors
-    /// If a folder cannot be read. What was not counted is still found, but takes room that nobody knows of.
+    /// If a folder cannot be read. An object that was not counted is still found, but takes room
+    /// that nobody knows of.
     pub fn scan(&self, is_ended: &dyn Fn() -> bool) -> Result<(), StoreError> {
         for folder in folders() {
             if is_ended() || !self.scan_folder(folder, is_ended)? {

@@ -56,13 +56,13 @@ impl Store {
 }
 
 impl ObjectWriter {
-    /// What readers of the growing object share.
+    /// Returns the fill that readers of the growing object share.
     #[must_use]
     pub fn fill(&self) -> &Fill {
         &self.fill
     }
 
-    /// What its head will be.
+    /// Returns the head it will have.
     #[must_use]
     pub fn head(&self) -> &ObjectHead {
         &self.head
@@ -123,7 +123,7 @@ impl ObjectWriter {
         self.fill.end(why);
     }
 
-    /// Whether so much came that it is not kept, though its readers get all of it.
+    /// True if so much came that it is not kept, though its readers get all of it.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
         self.came_bytes > self.claim.store.object_bytes_max()

@@ -64,7 +64,7 @@ fn bodies_up_to_64_kib_are_read_with_their_heads_and_others_are_left_in_their_fi
         store.keep(&head(&store), &body).unwrap();
         let is_small = bytes <= 1 << 16;
         let (found, reads) = find_for(&store, "", 1 << 16, false);
-        // What is long has a sum that only a thread compares it with.
+        // A long body has a sum that only a thread compares it with.
         assert_eq!((found.is_some(), reads), (is_small, 1), "{bytes}");
         if let Some((object, read)) = found {
             assert_eq!((read, object.state), (Some(body.clone()), None), "{bytes}");

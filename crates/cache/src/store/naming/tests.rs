@@ -41,7 +41,8 @@ fn what_got_the_name_of_an_object_that_goes_stays() {
     assert_eq!(store.status().objects, 0);
 }
 
-/// What is linked when the process is killed is found after the next start, and a purge of its key is written down nowhere.
+/// A file that is linked when the process is killed is found after the next start, and a purge of
+/// its key is written down nowhere.
 #[test]
 fn what_is_purged_before_it_has_its_name_never_gets_it() {
     let folder = TempDir::new().unwrap();

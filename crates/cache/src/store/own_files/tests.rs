@@ -32,7 +32,7 @@ fn is_there(store: &Store, key: &str) -> bool {
 
 type Plant = fn(&Path);
 
-/// What somebody may put in the place of a file.
+/// The entries that somebody may put in the place of a file.
 const PLANTS: [(&str, Plant); 6] = [
     ("a FIFO", |path| {
         let mode = Mode::RUSR | Mode::WUSR;

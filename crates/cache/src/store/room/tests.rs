@@ -60,7 +60,7 @@ fn the_number_of_objects_is_bounded_by_the_size() {
     assert_eq!((store.status().objects, store.status().bytes), (16, 1 << 16));
 }
 
-/// Whoever asks for something long and leaves costs others little of what is kept for them.
+/// A client that asks for something long and leaves costs others little of what is kept for them.
 #[test]
 fn what_is_announced_and_does_not_come_lets_little_go() {
     const MIB: u64 = 1 << 20;
@@ -78,7 +78,7 @@ fn what_is_announced_and_does_not_come_lets_little_go() {
         assert_eq!(arriving.fill().announced_bytes(), Some(40 * MIB));
     }
     assert_eq!((store.status().objects, store.status().evictions), (48, 8));
-    // What comes has all the room it needs.
+    // The object has all the room it needs.
     let mut arriving = long().unwrap();
     for _ in 0..40 {
         arriving.append(&vec![2; 1 << 20]).unwrap();
