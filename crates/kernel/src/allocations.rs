@@ -11,7 +11,8 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How often this thread has asked for memory, or for more where it had some, since it began. Always 0 under another allocator.
+/// Returns the number of times this thread has asked for memory, or for more where it had some,
+/// since it began. Always 0 under another allocator.
 #[must_use]
 pub fn allocations() -> u64 {
     ALLOCATIONS.get()

@@ -1,6 +1,7 @@
 //! An impossible state, found all the same: an error that ends one connection, is counted by file, and is told once a minute.
 //!
-//! `bug!` is for what our own code rules out. What a peer, an operator or the kernel may cause has an error of its own.
+//! `bug!` is for what our own code rules out. A state that a peer, an operator or the kernel may
+//! cause has an error of its own.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -69,7 +70,7 @@ impl BugPlace {
     }
 }
 
-/// How often each file's lines were reached, if any was.
+/// Returns the number of times each file's lines were reached, if any was.
 #[must_use]
 pub fn counts() -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! What the control groups of this process let it use: processor time and memory, in version 2 and version 1.
+//! The limits that the control groups of this process let it use: processor time and memory, in
+//! version 2 and version 1.
 //!
 //! A limit of any parent holds for its children, so the whole path is looked at, up to where the hierarchy is mounted.
 
@@ -73,7 +74,7 @@ struct Mount {
     version: Version,
     /// Which group is at the mount.
     group: PathBuf,
-    /// Where it is mounted.
+    /// The path at which it is mounted.
     at: PathBuf,
     /// The controllers of version 1.
     controllers: Vec<String>,

@@ -34,20 +34,20 @@ impl FileSystem {
         Ok(Self { magic: u64::from(magic as u32) })
     }
 
-    /// What it is called; kinds this program has no name for are "other".
+    /// Returns its name; kinds this program has no name for are "other".
     #[must_use]
     pub fn name(self) -> &'static str {
         self.known().map_or("other", |(_, name, _)| name)
     }
 
-    /// Whether another program or machine gives the answers, and so may never give them. Kinds this program does not know
+    /// True if another program or machine gives the answers, and so may never give them. Kinds this program does not know
     /// count as remote.
     #[must_use]
     pub fn is_remote(self) -> bool {
         self.known().is_none_or(|(_, _, medium)| medium == Medium::Remote)
     }
 
-    /// Whether its files are in memory and nowhere else, but for swap.
+    /// True if its files are in memory and nowhere else, but for swap.
     #[must_use]
     pub fn is_memory(self) -> bool {
         self.known().is_some_and(|(_, _, medium)| medium == Medium::Memory)
@@ -58,7 +58,7 @@ impl FileSystem {
     }
 }
 
-/// Who answers.
+/// The medium that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Medium {
     /// This kernel, from memory.

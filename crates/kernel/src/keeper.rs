@@ -2,7 +2,7 @@
 //! names. It is forked before there is any thread, shares nothing with the server but a pair of sockets that have no name,
 //! and ends with it.
 //!
-//! What is asked for is first tried with the server's own rights. The keeper answers for what it was told to permit, and for
+//! A request is first tried with the server's own rights. The keeper answers for what it was told to permit, and for
 //! no path that anybody but root may bend: whoever takes over the server gets no other file of root's.
 
 #[cfg(test)]
@@ -49,13 +49,13 @@ pub use sockets::bind;
 pub(crate) use sockets::{place_socket, remove_socket};
 pub use watch::{is_alive, watched};
 
-/// What a keeper may do for its server.
+/// The acts that a keeper may do for its server.
 pub trait Permits {
     /// The server is about to read its configuration again; what it names from now on counts.
     fn renew(&mut self);
-    /// Whether the server may read this file.
+    /// True if the server may read this file.
     fn file(&self, path: &Path) -> bool;
-    /// Whether the server may listen there.
+    /// True if the server may listen there.
     fn address(&self, address: SocketAddr) -> bool;
     /// The rights of a Unix socket at this path; none if the server may not listen there.
     fn socket_rights(&self, path: &Path) -> Option<Rights>;
@@ -106,7 +106,7 @@ pub fn start(
     }
 }
 
-/// Who is told to end is the server; its keeper sees that it is gone.
+/// The process told to end is the server; its keeper sees that it is gone.
 fn confine(its: BorrowedFd<'_>, in_sandbox: bool, socket_folders: Vec<PathBuf>) -> io::Result<()> {
     process::block_signals()?;
     process::keep_only(&[its])?;
@@ -154,7 +154,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// What this process may open, or why it may not, which is for the keeper to mend.
+/// Opens what this process may open, or why it may not, which is for the keeper to mend.
 fn open_own(path: &Path) -> io::Result<Result<File, io::Error>> {
     if let Some(opened) = OPENED.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
         return open_as_keeper(path, opened).map(Ok);
@@ -170,7 +170,8 @@ fn open_own(path: &Path) -> io::Result<Result<File, io::Error>> {
     }
 }
 
-/// All of a file, by the keeper where this process may not read it. What is no regular file is refused at once.
+/// All of a file, by the keeper where this process may not read it. Anything but a regular file is
+/// refused at once.
 ///
 /// # Errors
 /// As for [`open`]; that it is no file, or longer than `bytes_max`.
@@ -211,7 +212,7 @@ pub fn list(folder: &Path) -> io::Result<Vec<(OsString, FileType)>> {
     }
 }
 
-/// Whether this process has one.
+/// True if this process has one.
 #[must_use]
 pub fn is_there() -> bool {
     KEEPER.lock().unwrap_or_else(PoisonError::into_inner).is_some()
@@ -225,11 +226,11 @@ pub fn do_without() {
 /// Says that the configuration is about to be read again. Without a keeper there is nobody to tell.
 pub fn renew() {
     let nobody = io::Error::from(ErrorKind::PermissionDenied);
-    // Whoever has gone is found out by what is asked next.
+    // A peer that has gone is found out by what is asked next.
     let _ = ask(RENEW, &[], None, nobody);
 }
 
-/// What `work` opens as the keeper: only files and folders that nobody but root may write.
+/// Returns what `work` opens as the keeper: only files and folders that nobody but root may write.
 pub fn opened_by<T>(work: impl FnOnce() -> T) -> (T, Vec<PathBuf>) {
     let opened = || OPENED.lock().unwrap_or_else(PoisonError::into_inner);
     *opened() = Some(Vec::new());
@@ -238,7 +239,7 @@ pub fn opened_by<T>(work: impl FnOnce() -> T) -> (T, Vec<PathBuf>) {
     (done, paths.unwrap_or_default())
 }
 
-/// Whether the configuration is being read for the keeper, which asks nobody beyond this machine's files.
+/// True if the configuration is being read for the keeper, which asks nobody beyond this machine's files.
 pub fn reads_as_keeper() -> bool {
     OPENED.lock().unwrap_or_else(PoisonError::into_inner).is_some()
 }
@@ -429,7 +430,7 @@ fn receive(
     Ok((received.bytes, descriptors.flatten().last()))
 }
 
-/// What comes back where nothing went wrong.
+/// The answer where nothing went wrong.
 #[derive(Debug, Default)]
 struct Answer {
     /// Of a file that was asked for.
@@ -443,7 +444,7 @@ struct Asking {
     socket: OwnedFd,
     /// Of the last question.
     number: u32,
-    /// Whether that was waited for in vain.
+    /// True if that was waited for in vain.
     is_late: bool,
 }
 
@@ -462,7 +463,7 @@ const RENEW: u8 = b'r';
 const NUMBER_BYTES: usize = 4;
 const ANSWER_BYTES: usize = 8;
 
-/// What one message has of a listing.
+/// The bytes of a listing in one message.
 const PIECE_BYTES: usize = 16 << 10;
 
 /// About 100,000 names.

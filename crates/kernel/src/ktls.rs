@@ -93,7 +93,7 @@ pub fn sequence(
     })
 }
 
-/// Whether a call failed that sends because kernel TLS could not encrypt: it has given the socket up (`tls_err_abort`). Some file
+/// True if a call failed that sends because kernel TLS could not encrypt: it has given the socket up (`tls_err_abort`). Some file
 /// systems have the same error for what they read.
 #[must_use]
 pub fn is_encryption_failure(error: &io::Error) -> bool {

@@ -17,7 +17,7 @@ use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
 use crate::process::{BYTES_BESIDE, name_beside};
 
-/// Who may connect: those who may write to the file.
+/// The users that may connect: those that may write to the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rights {
     /// As chmod(2) takes it.
@@ -61,7 +61,8 @@ fn unplaced_name(path: &Path) -> io::Result<PathBuf> {
     })
 }
 
-/// Gives the file of a socket these rights, as far as it has others. What is no socket keeps its own.
+/// Gives the file of a socket these rights, as far as it has others. A file that is no socket keeps
+/// its own.
 pub(crate) fn set_rights(path: &Path, rights: &Rights) -> io::Result<()> {
     // Not by its name, which somebody might give to another file meanwhile.
     let file = open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
@@ -81,7 +82,7 @@ pub(crate) fn set_rights(path: &Path, rights: &Rights) -> io::Result<()> {
     Ok(())
 }
 
-/// The name of a socket that is not in its place yet, or no longer. What has it is removed in the end.
+/// The name of a socket that is not in its place yet, or no longer. It is removed in the end.
 struct Unplaced(PathBuf);
 
 impl Unplaced {
@@ -162,7 +163,7 @@ pub(crate) fn remove(path: &Path, file: (u64, u64)) -> io::Result<()> {
 /// The longest path: `sun_path` holds 108 bytes with the zero at its end.
 pub(crate) const PATH_BYTES_MAX: usize = 107;
 
-/// How often a socket left behind may vanish and come back while another takes its place.
+/// The number of times a socket left behind may vanish and come back while another takes its place.
 const PLACE_ATTEMPTS: usize = 8;
 
 /// Until its owner says how many may wait.

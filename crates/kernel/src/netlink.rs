@@ -17,7 +17,7 @@ use rustix::net::{
 
 use message::{Message, Request, attributes, text};
 
-/// What a card does about one offload.
+/// The answers of a card about one offload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offload {
     /// The card or its driver cannot.
@@ -111,7 +111,7 @@ fn card_in(reply: &[u8]) -> Option<NetworkCard> {
     })
 }
 
-/// Whether a verbose bitset has this bit set. With a mask it lists every bit and flags those that are set; without one it
+/// True if a verbose bitset has this bit set. With a mask it lists every bit and flags those that are set; without one it
 /// lists only those.
 fn has_bit(bitset: &[u8], wanted: &str) -> bool {
     let lists_only_set = attributes(bitset).any(|(kind, _)| kind == message::BITSET_NO_MASK);

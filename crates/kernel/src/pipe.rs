@@ -34,25 +34,26 @@ impl Pipe {
         Ok(Self { reader, writer, capacity_bytes, held_bytes: 0 })
     }
 
-    /// How much it holds where every page is full.
+    /// Returns the bytes it holds where every page is full.
     #[must_use]
     pub fn capacity_bytes(&self) -> usize {
         self.capacity_bytes
     }
 
-    /// How many pieces it holds at most. What came in small segments fills it with fewer bytes.
+    /// The number of pieces it holds at most. Data that came in small segments fills it with fewer
+    /// bytes.
     #[must_use]
     pub fn pieces_max(&self) -> usize {
         self.capacity_bytes.div_ceil(PAGE_BYTES_MIN)
     }
 
-    /// What is in it.
+    /// Returns the number of bytes in it.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.held_bytes
     }
 
-    /// Whether there is nothing in it, so that it can be used for something else.
+    /// True if there is nothing in it, so that it can be used for something else.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.held_bytes == 0

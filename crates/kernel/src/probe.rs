@@ -14,15 +14,16 @@ use std::os::fd::AsFd;
 use crate::ktls::{self, Cipher, RecordDirection, Version};
 use crate::process;
 
-/// Whether something works, and if not, why in words for an operator.
+/// The outcome of a probe: it works, or why not in words for an operator.
 pub type ProbeOutcome = Result<(), String>;
 
-/// What this kernel carries, as found by trying it.
+/// The capabilities of this kernel, as found by trying it.
 #[derive(Clone, Debug)]
 pub struct Capabilities {
     /// The release of the kernel that was probed.
     pub kernel_release: String,
-    /// Whether `tls` is among the TCP upper-layer protocols; `None` where the kernel does not list them.
+    /// Tells whether `tls` is among the TCP upper-layer protocols; `None` where the kernel does not
+    /// list them.
     pub ulp_listed: Option<bool>,
     /// Each version with each cipher.
     pub suites: Vec<SuiteCapability>,
@@ -62,19 +63,19 @@ impl Capabilities {
         }
     }
 
-    /// What was found about one version with one cipher.
+    /// Returns the findings about one version with one cipher.
     #[must_use]
     pub fn suite(&self, version: Version, cipher: Cipher) -> Option<&SuiteCapability> {
         self.suites.iter().find(|suite| suite.version == version && suite.cipher == cipher)
     }
 
-    /// Whether the kernel encrypts what is sent with this version and cipher.
+    /// True if the kernel encrypts what is sent with this version and cipher.
     #[must_use]
     pub fn carries_tx(&self, version: Version, cipher: Cipher) -> bool {
         self.suite(version, cipher).is_some_and(|suite| suite.tx.is_ok())
     }
 
-    /// Whether every TLS 1.3 suite that the kernel carries can change its keys (Linux 6.14).
+    /// True if every TLS 1.3 suite that the kernel carries can change its keys (Linux 6.14).
     #[must_use]
     pub fn carries_rekey(&self) -> bool {
         let mut carried =
@@ -110,7 +111,7 @@ fn max_payload_length(version: Version, cipher: Cipher) -> ProbeOutcome {
         .map_err(|error| format!("TLS_TX_MAX_PAYLOAD_LEN: {error}"))
 }
 
-/// Whether the socket's record number is what the records sent so far make it.
+/// Checks that the socket's record number is what the records sent so far make it.
 fn check_sequence(
     fd: std::os::fd::BorrowedFd<'_>,
     version: Version,

@@ -101,7 +101,7 @@ pub fn name_beside(path: &Path) -> PathBuf {
 pub const BYTES_BESIDE: usize = 1 + DIGITS_BESIDE;
 const DIGITS_BESIDE: usize = 6;
 
-/// Whether SIGHUP is ignored, as `nohup` leaves it to what it starts.
+/// True if SIGHUP is ignored, as `nohup` leaves it to what it starts.
 #[must_use]
 pub fn is_hangup_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -140,8 +140,8 @@ pub fn keep_thread_to_cpus(thread: u32, cpus: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(Some(thread), &cpu_set(cpus)?)?)
 }
 
-/// Allows or forbids core dumps of this process, and the reading of its memory by others than root. What becomes another user
-/// is set anew by the kernel.
+/// Allows or forbids core dumps of this process, and the reading of its memory by others than root.
+/// The flag of a process that becomes another user is set anew by the kernel.
 ///
 /// # Errors
 /// What prctl(2) says, which with these arguments is nothing.
@@ -151,8 +151,8 @@ pub fn set_dumpable(is_dumpable: bool) -> io::Result<()> {
     Ok(set_dumpable_behavior(behavior)?)
 }
 
-/// How often the calling thread has given up its processor to wait for something, such as a disk. Losing it to others does
-/// not count (getrusage(2), `ru_nvcsw`).
+/// Returns the number of times the calling thread has given up its processor to wait for something,
+/// such as a disk. Losing it to others does not count (getrusage(2), `ru_nvcsw`).
 #[must_use]
 pub fn voluntary_context_switches() -> u64 {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
@@ -165,7 +165,7 @@ pub fn voluntary_context_switches() -> u64 {
 }
 
 /// Bounds the heaps that the C library makes for threads, however many threads there are; without a bound there may be eight for
-/// each processor. Called before there are other threads. What threads beyond their number allocate comes from another's heap.
+/// each processor. Called before there are other threads. Memory for threads beyond their number comes from another's heap.
 pub fn limit_heaps(heaps: usize) {
     let heaps = libc::c_int::try_from(heaps).unwrap_or(libc::c_int::MAX).max(1);
     // SAFETY: the call takes no pointer, and this parameter any number above zero (mallopt(3)).
@@ -176,7 +176,7 @@ pub fn limit_heaps(heaps: usize) {
     let _ = heaps;
 }
 
-/// What the C library has of memory for this process, in all its heaps.
+/// The memory that the C library has for this process, in all its heaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeapUse {
     /// In use.
@@ -185,7 +185,7 @@ pub struct HeapUse {
     pub resident_bytes: u64,
 }
 
-/// How much memory is in use, and how much this process takes for it; `None` where the C library does not say. Takes time for each
+/// Returns the memory in use, and how much this process takes for it; `None` where the C library does not say. Takes time for each
 /// free piece, during which other threads may have to wait for an allocation.
 #[must_use]
 pub fn heap_use() -> Option<HeapUse> {
@@ -255,25 +255,25 @@ pub fn restore_open_files_limit() -> io::Result<()> {
     Ok(setrlimit(Resource::Nofile, Rlimit { current: *current, maximum: limit.maximum })?)
 }
 
-/// How many files this process might open before that was raised.
+/// The number of files this process might open before that was raised.
 static FILES_AT_START: OnceLock<Option<u64>> = OnceLock::new();
 
 /// A limit of this process: what holds now, and how far it may be raised. `None` is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// What holds now.
+    /// The limit now.
     pub current: Option<u64>,
-    /// How far this process may raise it.
+    /// The limit up to which this process may raise it.
     pub maximum: Option<u64>,
 }
 
-/// How many files this process may open.
+/// The number of files this process may open.
 #[must_use]
 pub fn open_files_limit() -> Limit {
     limit(Resource::Nofile)
 }
 
-/// How many bytes of memory this process may lock.
+/// The number of bytes of memory this process may lock.
 #[must_use]
 pub fn locked_memory_limit() -> Limit {
     limit(Resource::Memlock)
@@ -291,8 +291,8 @@ pub fn kernel_release() -> String {
     rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
-/// Whether a kernel's command line has it clear pages before use; `None` where the line does not say. The last word wins, and
-/// what counts as yes is what `kstrtobool` takes.
+/// Tells whether a kernel's command line has it clear pages before use; `None` where the line does
+/// not say. The last word wins, and what counts as yes is what `kstrtobool` takes.
 #[must_use]
 pub fn init_on_alloc(command_line: &str) -> Option<bool> {
     let words = command_line.split_ascii_whitespace();
@@ -305,7 +305,7 @@ pub fn init_on_alloc(command_line: &str) -> Option<bool> {
     }
 }
 
-/// Whether the calling thread is all there is of this process.
+/// Tells whether the calling thread is all there is of this process.
 ///
 /// # Errors
 /// If /proc cannot be read.
@@ -313,7 +313,7 @@ pub fn has_one_thread() -> io::Result<bool> {
     Ok(std::fs::read_dir("/proc/self/task")?.count() == 1)
 }
 
-/// Whether this process runs as root.
+/// True if this process runs as root.
 #[must_use]
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()

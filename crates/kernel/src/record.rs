@@ -25,7 +25,7 @@ pub fn send(fd: BorrowedFd<'_>, content_type: u8, payload: &[u8]) -> io::Result<
     // The kernel only reads through this pointer; `msghdr` has no const form.
     let mut buffer = io_vector(payload.as_ptr().cast_mut(), payload.len());
     let mut message = message_header(&mut buffer, &mut control);
-    // What the padding behind the one byte holds must not be announced: CMSG_LEN, not CMSG_SPACE.
+    // The padding behind the one byte must not be announced: CMSG_LEN, not CMSG_SPACE.
     message.msg_controllen = CONTROL_BYTES as _;
     let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
     // SAFETY: `message` points to `buffer`, `payload` and `control`, which all outlive the call and are only read by it.

@@ -114,7 +114,7 @@ pub fn raise_not_sent_low_water(fd: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Whether this connection speaks Multipath TCP, on which Linux has no kernel TLS. A connection that fell back to
+/// True if this connection speaks Multipath TCP, on which Linux has no kernel TLS. A connection that fell back to
 /// plain TCP when it was accepted says no.
 #[must_use]
 pub fn is_mptcp(fd: BorrowedFd<'_>) -> bool {
@@ -136,8 +136,9 @@ pub fn pending_output_bytes(fd: BorrowedFd<'_>) -> io::Result<usize> {
     }
 }
 
-/// Bytes that TCP was given to send since a connection was accepted (on one that we opened, our SYN counts as one more): those acknowledged, and those in its send queue. What
-/// kernel TLS still holds back is not among them.
+/// Bytes that TCP was given to send since a connection was accepted (on one that we opened, our SYN
+/// counts as one more): those acknowledged, and those in its send queue. Bytes that kernel TLS
+/// still holds back are not among them.
 ///
 /// # Errors
 /// What `getsockopt(TCP_INFO)` or `ioctl(SIOCOUTQ)` says; `NotConnected` when the connection is gone.
@@ -207,7 +208,7 @@ pub fn keep_alive(fd: BorrowedFd<'_>, silence: Option<Duration>) -> io::Result<(
     SockRef::from(&fd).set_tcp_keepalive(&questions.with_retries(QUESTIONS))
 }
 
-/// How long a peer is silent before [`keep_alive`] ends its connection.
+/// The time a peer is silent before [`keep_alive`] ends its connection.
 #[must_use]
 pub fn lost_after(silence: Duration) -> Duration {
     silence + QUESTIONS * question_interval(silence)
@@ -299,10 +300,11 @@ const OPENS_NOTHING: [SockFilter; 5] = [
 const SYN: u32 = 0x02;
 const ACK: u32 = 0x10;
 
-/// How often a silent peer is asked.
+/// The number of times a silent peer is asked.
 const QUESTIONS: u32 = 6;
 
-/// Where `struct tcp_info` has `tcpi_retransmits`: how often the oldest bytes on their way were sent again (include/uapi/linux/tcp.h).
+/// The place at which `struct tcp_info` has `tcpi_retransmits`: how often the oldest bytes on their
+/// way were sent again (include/uapi/linux/tcp.h).
 const TCP_INFO_RETRANSMITS: usize = 2;
 
 /// And `tcpi_probes`, questions without an answer.
@@ -314,10 +316,11 @@ const TCP_INFO_LAST_ACK_RECV: usize = 56;
 /// `tcpi_state`, the first byte of `struct tcp_info`, once a connection was reset (include/net/tcp_states.h).
 const TCP_CLOSE: u8 = 7;
 
-/// How often a number is read again that changes all the time.
+/// The number of times a number is read again that changes all the time.
 const READS_MAX: usize = 8;
 
-/// Where `struct tcp_info` has `tcpi_bytes_acked` (include/uapi/linux/tcp.h, Linux 4.1).
+/// The place at which `struct tcp_info` has `tcpi_bytes_acked` (include/uapi/linux/tcp.h, Linux
+/// 4.1).
 const TCP_INFO_BYTES_ACKED: usize = 120;
 
 /// And `tcpi_bytes_received`.

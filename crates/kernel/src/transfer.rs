@@ -65,7 +65,7 @@ pub fn discard(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<usize> {
     called(|| unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), bytes, flags) })
 }
 
-/// How many bytes a call of the C library moved. One that a signal interrupted is made again.
+/// The number of bytes a call of the C library moved. One that a signal interrupted is made again.
 fn called(call: impl Fn() -> libc::ssize_t) -> io::Result<usize> {
     loop {
         match usize::try_from(call()) {
@@ -111,7 +111,7 @@ pub fn splice(
     Ok(retry_on_intr(|| rustix::pipe::splice(from, None, to, None, bytes, flags))?)
 }
 
-/// Whether a read may wait for the disk.
+/// The answer to whether a read may wait for the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// Read even what is not in memory.
@@ -167,7 +167,7 @@ pub fn read_beginning(
     Ok((filled_bytes, more))
 }
 
-/// Whether sending a range of a file would wait for the disk.
+/// The answer to whether sending a range of a file would wait for the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Residency {
     /// Every probed byte is in the page cache.

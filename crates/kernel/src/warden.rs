@@ -1,7 +1,7 @@
 //! The warden: a process without threads that is never confined. It forks a second process again whenever that has ended, runs
 //! programs for it, and ends with the server.
 //!
-//! What the second process is to do, and which programs it may ask for, is the caller's to say.
+//! The work of the second process, and the programs it may ask for, is the caller's to say.
 
 mod programs;
 #[cfg(test)]
@@ -29,7 +29,7 @@ use crate::sandbox::{Confined, Files, SandboxError, confine_calls, confine_files
 use programs::Programs;
 pub use programs::{Program, ProgramEnd, read_answer};
 
-/// How the second process has ended.
+/// The end of the second process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// It is to begin again at once.
@@ -47,20 +47,20 @@ pub enum Turn {
     Later,
 }
 
-/// How a warden is called and what it says.
+/// The names under which a warden is called, and its messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Names {
     /// The name of the warden's thread.
     pub warden: &'static CStr,
     /// That of the second process's.
     pub ward: &'static CStr,
-    /// What the server gets when the second process has ended.
+    /// The bytes sent to the server when the second process has ended.
     pub farewell: &'static [u8],
 }
 
-/// What the second process is for.
+/// The work of the second process.
 pub trait Ward {
-    /// What the warden reads before it forks the second process.
+    /// The orders that the warden reads before it forks the second process.
     type Orders;
 
     /// Reads what both are to do; none where that is what the last reading gave. Whatever else it leaves takes memory for as long as
@@ -150,7 +150,7 @@ fn watch_over<W: Ward>(its: &OwnedFd, names: Names, ward: &mut W) {
     watch.programs.end();
 }
 
-/// What the warden waits for.
+/// The events for which the warden waits.
 struct Watch<'w> {
     its: &'w OwnedFd,
     programs: Programs,
@@ -193,7 +193,7 @@ impl Watch<'_> {
             return None;
         }
         let ended = retry_on_intr(|| waitpid(Some(process), WaitOptions::empty())).ok()?;
-        // What it asked for last, as records to be taken away.
+        // The last request, as records to be taken away.
         if let Some(asked) = &asked {
             self.programs.take(asked, find);
         }
@@ -295,10 +295,10 @@ const AGAIN: i32 = 3;
 /// A server that asks for that in a loop keeps no processor busy.
 const AGAIN_PAUSE: Duration = Duration::from_millis(100);
 
-/// What ends as soon as it begins is begun once in this time.
+/// The time within which a process that ends as soon as it begins is begun once.
 const BROKEN_PAUSE: Duration = Duration::from_mins(1);
 
-/// Where nothing tells that the second process has ended.
+/// The period of looking where nothing tells that the second process has ended.
 const LOOK_PERIOD: Duration = Duration::from_millis(250);
 
 const LEAVE_TIME_MAX: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };

@@ -1,4 +1,4 @@
-//! What is counted, told and handed up.
+//! A bug is counted, told and handed up.
 
 use std::fmt::Debug;
 use std::io;

@@ -1,4 +1,4 @@
-//! What is known about reading files of a folder before one is read: whether their bytes are in memory, and who says so.
+//! Facts known about reading files of a folder before one is read: whether their bytes are in memory, and who says so.
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::FileSystem;
 use crate::transfer::{Residency, residency};
 
-/// What a file system says of the bytes of its files before they are read.
+/// The answer of a file system, before they are read, on the bytes of its files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disclosure {
     /// They are in memory and nowhere else.
@@ -30,8 +30,8 @@ pub enum Disclosure {
 }
 
 impl Disclosure {
-    /// What a file system of this kind says about a folder on it. Files of remote ones are not looked at, because that
-    /// may wait for ever.
+    /// Returns what a file system of this kind says about a folder on it. Files of remote ones are
+    /// not looked at, because that may wait for ever.
     #[must_use]
     pub fn of(folder: BorrowedFd<'_>, file_system: FileSystem) -> Self {
         if file_system.is_remote() {
@@ -47,7 +47,7 @@ impl Disclosure {
         }
     }
 
-    /// Where a folder lies and what follows, in words.
+    /// Says in words where a folder lies and what follows.
     #[must_use]
     pub fn sentence(self, folder: &Path, file_system: FileSystem) -> String {
         let what = match self {
@@ -67,7 +67,7 @@ impl Disclosure {
         format!("{} lies on {name}, {what}", folder.display())
     }
 
-    /// What would make answers from there quicker, if anything is in their way.
+    /// Returns the change that would make answers from there quicker, if anything is in their way.
     #[must_use]
     pub fn advice(self) -> Option<&'static str> {
         match self {
@@ -119,6 +119,6 @@ fn open(at: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno
     openat2(at, name, flags, Mode::empty(), resolve)
 }
 
-/// How many folders are searched for a file, and how far each.
+/// The number of folders that are searched for a file, and how far each.
 const FOLDERS_MAX: usize = 8;
 const ENTRIES_MAX: usize = 64;

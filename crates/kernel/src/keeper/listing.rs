@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, Dir, DirEntry, FileType, statat};
 /// A name, and what has it.
 pub(super) type Listed = (OsString, FileType);
 
-/// What is in an open folder.
+/// Lists an open folder.
 pub(super) fn of(folder: &File) -> io::Result<Vec<Listed>> {
     let entries = Dir::new(folder.try_clone()?)?;
     let is_listed = |entry: &rustix::io::Result<DirEntry>| {
@@ -43,7 +43,7 @@ pub(super) fn encode(entries: &[Listed]) -> Vec<u8> {
     encoded.collect()
 }
 
-/// What was encoded; a piece that holds nothing is left out.
+/// Decodes a listing; a piece that holds nothing is left out.
 pub(super) fn decode(bytes: &[u8]) -> Vec<Listed> {
     let mut left = bytes;
     let mut entries = Vec::new();

@@ -1,4 +1,4 @@
-//! Whether anybody but root decides what a path leads to.
+//! Tells whether anybody but root decides what a path leads to.
 
 use std::ffi::OsString;
 use std::fs::Metadata;
@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Whether each step on the way to a file, through all symbolic links, is in a folder that only root may change. Access
+/// True if each step on the way to a file, through all symbolic links, is in a folder that only root may change. Access
 /// lists that give somebody more are not seen.
 #[must_use]
 pub fn is_chosen_by_root(path: &Path) -> bool {
@@ -43,7 +43,7 @@ pub fn is_chosen_by_root(path: &Path) -> bool {
     true
 }
 
-/// Whether only root decides what is in a file, if there is one.
+/// True if only root decides what is in a file, if there is one.
 #[must_use]
 pub fn is_written_by_root(path: &Path) -> bool {
     match path.metadata() {
@@ -74,7 +74,7 @@ fn may_only_root_change(folder: &Metadata, entry: &Metadata) -> bool {
     folder.uid() == ROOT && (!is_open_to_others(folder) || is_kept)
 }
 
-/// Whether others than its owner, and root's group, may write.
+/// True if others than its owner, and root's group, may write.
 fn is_open_to_others(entry: &Metadata) -> bool {
     entry.mode() & 0o002 != 0 || (entry.mode() & 0o020 != 0 && entry.gid() != ROOT)
 }

@@ -120,7 +120,7 @@ fn a_keeper_opens_what_it_may_and_nothing_else() {
     fs::remove_file(&named).unwrap();
     assert_ne!(keeper.ask(&open_question(&named), None).0, 0);
 
-    // What is named anew counts, and what was named before does not.
+    // A file named anew counts, and what was named before does not.
     let renewed = named.with_extension("renewed");
     fs::write(&renewed, "").unwrap();
     fs::write(&named, "").unwrap();
@@ -189,7 +189,7 @@ fn an_answer_that_came_too_late_is_not_taken_for_the_next() {
     }
     assert_eq!(keeper.ask(&[0], None).0, libc::EACCES);
     assert_eq!(keeper.ask(&[RENEW], None).0, 0);
-    // What is too short for a number is no question.
+    // A message that is too short for a number is no question.
     send(keeper.socket(), b"abc", None).unwrap();
     assert!(exchange(keeper.socket(), 8, &[RENEW], None).is_err());
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-/// What was asked of the kernel when it refused.
+/// The step at which the kernel refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KtlsStep {
     /// Attaching the TLS protocol; the connection goes on in user space.
@@ -17,9 +17,9 @@ pub enum KtlsStep {
 /// The kernel's refusal, with the step at which it came.
 #[derive(Debug)]
 pub struct KtlsError {
-    /// What was asked.
+    /// The step that was asked for.
     pub step: KtlsStep,
-    /// What the kernel answered.
+    /// The error of the kernel.
     pub error: io::Error,
 }
 
@@ -32,7 +32,7 @@ impl KtlsError {
             // ENOPROTOOPT on attach: a kernel before 4.13, which does not know TCP_ULP at all.
             Some(libc::ENOENT | libc::ENOPROTOOPT) if !installing => "ulp_missing",
             Some(libc::EEXIST) if !installing => "ulp_in_use",
-            // What `attach` itself answers, whatever the kernel would say.
+            // The error that `attach` itself answers, whatever the kernel would say.
             Some(libc::EPROTONOSUPPORT) if !installing => "multipath_tcp",
             // 7.x answers EINVAL for a socket in a sockmap.
             Some(libc::EOPNOTSUPP | libc::EINVAL) if !installing => "socket_unsupported",
@@ -49,7 +49,7 @@ impl KtlsError {
 }
 
 impl KtlsError {
-    /// What a person is told: `this kernel has no kTLS, or the tls module is not loaded`.
+    /// Returns the words for a person: `this kernel has no kTLS, or the tls module is not loaded`.
     #[must_use]
     pub fn in_words(&self) -> String {
         let words = match self.reason() {
@@ -86,5 +86,5 @@ impl std::error::Error for KtlsError {
 
 /// [`KtlsError::in_words`] where a module would help.
 pub const CIPHER_MISSING: &str = "the kernel's module for this cipher is not loaded";
-/// Where only another kernel would.
+/// The words for a suite that only another kernel would carry.
 pub const SUITE_UNSUPPORTED: &str = "this kernel does not know this version with this cipher";

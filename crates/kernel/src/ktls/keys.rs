@@ -106,7 +106,7 @@ pub struct TrafficKeys {
 pub struct KeyLengthError {
     /// The cipher the key was meant for.
     pub cipher: Cipher,
-    /// How many bytes were given.
+    /// The number of bytes that were given.
     pub bytes: usize,
 }
 

@@ -1,5 +1,5 @@
-//! What needs no kernel TLS is tested everywhere; the rest says that it was skipped, or fails with
-//! `KETTLE_REQUIRE_KTLS=1`.
+//! The part that needs no kernel TLS is tested everywhere; the rest says that it was skipped, or
+//! fails with `KETTLE_REQUIRE_KTLS=1`.
 
 use std::io::{self, IoSlice, Write};
 use std::net::TcpStream;

@@ -96,7 +96,8 @@ fn a_socket_without_room_leaves_the_bytes_in_the_pipe() {
     let block = vec![0; 1 << 20];
     while crate::transfer::send_one(sender.as_fd(), &block, false).is_ok() {}
     let mut pipe = Pipe::new(64 * 1_024).unwrap();
-    // What was sent is on its way to the sink for a moment, and makes room again when it is there.
+    // Data that was sent is on its way to the sink for a moment, and makes room again when it is
+    // there.
     let blocked = (0..1_000).find_map(|_| {
         source.write_all(b"waits").unwrap();
         fill_all(&mut pipe, &receiver, 5);

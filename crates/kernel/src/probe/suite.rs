@@ -7,18 +7,18 @@ use super::{ProbeOutcome, check_sequence, loopback};
 use crate::ktls::{self, Cipher, RecordDirection, TrafficKeys, Version};
 use crate::{record, transfer};
 
-/// What the kernel does with one version and cipher.
+/// The capability of the kernel for one version and cipher.
 #[derive(Clone, Debug)]
 pub struct SuiteCapability {
     /// The protocol version.
     pub version: Version,
     /// The cipher.
     pub cipher: Cipher,
-    /// Whether it encrypts what is sent.
+    /// The outcome for encrypting what is sent.
     pub tx: ProbeOutcome,
-    /// Whether it decrypts what is received.
+    /// The outcome for decrypting what is received.
     pub rx: ProbeOutcome,
-    /// Whether both directions change their keys after a KeyUpdate.
+    /// The outcome for changing the keys of both directions after a KeyUpdate.
     pub rekey: ProbeOutcome,
 }
 
@@ -108,7 +108,7 @@ fn expect_message(sender: &TcpStream, receiver: &TcpStream) -> ProbeOutcome {
     }
 }
 
-/// How much longer a record's fragment is than its payload.
+/// Returns the bytes by which a record's fragment is longer than its payload.
 pub(super) fn overhead_bytes(version: Version, cipher: Cipher) -> usize {
     let tag = 16;
     match (version, cipher) {

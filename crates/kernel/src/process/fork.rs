@@ -95,7 +95,7 @@ pub(crate) fn keep_only(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
     for next in kept.into_iter().chain([u32::MAX]) {
         let last = if next == u32::MAX { next } else { next.saturating_sub(1) };
         if first <= last {
-            // SAFETY: takes plain numbers. Whoever owned these descriptors in this process never uses them again: it was
+            // SAFETY: takes plain numbers. The owner of these descriptors in this process never uses them again: it was
             // just forked, and does nothing but what its caller has it do.
             let status = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
             if status != 0 {

@@ -46,7 +46,7 @@ impl fmt::Display for PrivilegeError {
 
 impl std::error::Error for PrivilegeError {}
 
-/// Who to become: a user, a group, and the groups the user belongs to besides.
+/// The account to become: a user, a group, and the groups the user belongs to besides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     uid: libc::uid_t,
@@ -63,7 +63,7 @@ impl Account {
         let entry = find_user(user)?;
         let gid = match group {
             Some(group) => find_group(group)?,
-            // Whoever started it may have chosen another one (systemd.exec(5), `Group=`).
+            // The manager that started it may have chosen another one (systemd.exec(5), `Group=`).
             None if geteuid().as_raw() == entry.uid => getegid().as_raw(),
             None => entry.gid,
         };
@@ -72,7 +72,7 @@ impl Account {
         Ok(Self { uid: entry.uid, gid, groups })
     }
 
-    /// Whether this process runs as that user and group already.
+    /// True if this process runs as that user and group already.
     #[must_use]
     pub fn is_current(&self) -> bool {
         geteuid().as_raw() == self.uid && getegid().as_raw() == self.gid
@@ -90,7 +90,7 @@ impl Account {
         self.gid
     }
 
-    /// Whether the user is in this group.
+    /// True if the user is in this group.
     #[must_use]
     pub fn in_group(&self, gid: u32) -> bool {
         self.gid == gid || self.groups.contains(&gid)
@@ -220,7 +220,7 @@ fn find_group(name: &str) -> Result<libc::gid_t, PrivilegeError> {
     }
 }
 
-/// What is kept of an entry that a look-up has just filled, whose buffer is still there.
+/// Returns the fields kept of an entry that a look-up has just filled, whose buffer is still there.
 fn user(entry: &libc::passwd) -> UserEntry {
     // SAFETY: callers pass an entry whose look-up succeeded, so the name is a C string in the buffer they hold.
     let name = unsafe { CStr::from_ptr(entry.pw_name) }.to_owned();

@@ -72,7 +72,7 @@ fn waiting_is_counted_and_work_is_not() {
         voluntary_context_switches() == before
     });
     assert!(works_alone.any(|is_so| is_so));
-    // Whoever is not let on meanwhile finds the time over, and need not wait.
+    // A caller that is not let on meanwhile finds the time over, and need not wait.
     let (_sender, receiver) = std::sync::mpsc::channel::<()>();
     let mut waits = (0..100).map(|_| {
         let before = voluntary_context_switches();
@@ -208,7 +208,7 @@ fn dropped_privileges_reach_every_thread_and_do_not_come_back() {
     }
 }
 
-/// Whether this is the process of its own that a test gets, as root. Otherwise starts it and waits for it.
+/// True if this is the process of its own that a test gets, as root. Otherwise starts it and waits for it.
 fn is_child(name: &str) -> bool {
     const IN_CHILD: &str = "KETTLE_TEST_IN_CHILD";
     if std::env::var_os(IN_CHILD).is_some() {

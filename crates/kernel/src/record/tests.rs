@@ -1,4 +1,4 @@
-//! What the control messages do on sockets without kernel TLS; the records themselves are in `ktls/tests.rs`.
+//! Control messages on sockets without kernel TLS; the records themselves are in `ktls/tests.rs`.
 
 use std::os::fd::AsFd;
 

@@ -1,8 +1,9 @@
 //! seccomp(2): which system calls may be made. Refusing is by number, and by arguments that are plain numbers: what a
 //! pointer leads to is not seen.
 //!
-//! What is not on a process's list does not exist for it: libraries know what to do on an older kernel (`ENOSYS`), and a new
-//! C library must not end a server. What only an attacker asks for, such as executing a program, ends the process.
+//! A call that is not on a process's list does not exist for it: libraries know what to do on an
+//! older kernel (`ENOSYS`), and a new C library must not end a server. A call that only an attacker
+//! asks for, such as executing a program, ends the process.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -26,7 +27,7 @@ pub enum Confined {
     Issuer,
 }
 
-/// Whether this kernel can refuse system calls.
+/// Tells whether this kernel can refuse system calls.
 ///
 /// # Errors
 /// Why it cannot.
@@ -218,7 +219,7 @@ const BOTH_RESTRICTED: &[Restricted<'_>] = &[
             libc::PR_SET_NAME as u64,
             libc::PR_GET_NAME as u64,
             libc::PR_GET_DUMPABLE as u64,
-            // What the C library says of memory that it asks for.
+            // The names that the C library gives to memory it asks for.
             libc::PR_SET_VMA as u64,
         ],
     ),
@@ -299,7 +300,7 @@ const OF_SERVER: &[c_long] = &[
     libc::SYS_close_range,
 ];
 
-/// What only those ask for that others connect to.
+/// The calls of processes to which others connect.
 const OF_LISTENING: &[c_long] = &[
     libc::SYS_listen,
     libc::SYS_accept,
@@ -392,8 +393,8 @@ const OF_KEEPER_MAKING_SOCKETS: &[c_long] = &[
     libc::SYS_unlink,
 ];
 
-/// What nothing in these processes asks for, whatever library does it: other programs, other processes, other machines'
-/// ways into this one.
+/// The calls that nothing in these processes asks for, whatever library does it: other programs,
+/// other processes, other machines' ways into this one.
 const NEVER: &[c_long] = &[
     libc::SYS_execve,
     libc::SYS_execveat,

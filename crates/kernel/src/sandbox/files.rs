@@ -1,5 +1,5 @@
-//! Landlock (Linux 5.13, landlock(7)): what may be opened, by folders. What is open stays open, and looking at names, sizes
-//! and links is never refused.
+//! Landlock (Linux 5.13, landlock(7)): what may be opened, by folders. A file that is open stays
+//! open, and looking at names, sizes and links is never refused.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,18 +11,19 @@ use landlock::{
 
 use super::{SandboxError, gain_nothing, refuse_other_threads};
 
-/// What may still be done with files. A folder stands for all that is below it; what is not there is left out.
+/// The files that may still be used. A folder stands for all that is below it; what is not there is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
-    /// What may be read and listed.
+    /// The paths that may be read and listed.
     pub read: Vec<PathBuf>,
-    /// What may be written besides, and folders in which files may be made, renamed and removed.
+    /// The paths that may be written besides, and folders in which files may be made, renamed and
+    /// removed.
     pub write: Vec<PathBuf>,
     /// Folders in which files may be removed.
     pub remove: Vec<PathBuf>,
     /// Folders in which Unix sockets may be made, renamed and removed.
     pub sockets: Vec<PathBuf>,
-    /// Whether TCP connections may be made (to be forbidden since Linux 6.7).
+    /// True if TCP connections may be made (to be forbidden since Linux 6.7).
     pub connect: bool,
 }
 
@@ -95,7 +96,7 @@ fn add(
     access: BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, RulesetError> {
     for path in paths {
-        // What is not there cannot be opened, and what this user may not reach neither.
+        // A path that is not there cannot be opened, and what this user may not reach neither.
         let Ok(opened) = PathFd::new(path) else { continue };
         let access = if path.is_dir() { access } else { access & AccessFs::from_file(ABI_KNOWN) };
         made = made.add_rule(PathBeneath::new(opened, access))?;
@@ -103,7 +104,8 @@ fn add(
     Ok(made)
 }
 
-/// What is forbidden unless it is allowed: rights that later versions know stay as they are, for each is a decision.
+/// The rights that are forbidden unless allowed: rights that later versions know stay as they
+/// are, for each is a decision.
 const ABI_KNOWN: ABI = ABI::V5;
 
 /// The first version refuses to rename and link from one folder to another, whatever the rules say.

@@ -74,7 +74,7 @@ fn as_confined(folder: &Path) {
     is_refused(fs::read(path("neither/file")).map(drop));
     is_refused(fs::write(path("neither/file"), ""));
     is_refused(fs::rename(path("write/file"), path("neither/moved")));
-    // What a name is may be looked at.
+    // The type of a name may be looked at.
     assert!(path("neither/file").metadata().is_ok());
     is_refused(Command::new("/bin/true").status().map(drop));
     if landlock_version().unwrap() >= 4 {

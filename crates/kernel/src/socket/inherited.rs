@@ -23,11 +23,11 @@ use crate::process;
 pub struct Inherited {
     /// The socket, non-blocking: of TCP, or a Unix socket that is used as one.
     pub socket: TcpListener,
-    /// Where it listens.
+    /// The address at which it listens.
     pub address: BoundTo,
 }
 
-/// Where a socket listens.
+/// The address at which a socket listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BoundTo {
     /// At an IP address and a port.
@@ -74,7 +74,7 @@ pub fn take() -> Result<Vec<Inherited>, NoListener> {
     owned.into_iter().map(looked_at).collect()
 }
 
-/// How many there are for this process.
+/// Returns the number of them for this process.
 fn count(of: Option<String>, count: Option<String>, process: u32) -> RawFd {
     let is_ours = of.is_some_and(|of| of.parse() == Ok(process));
     let count = count.filter(|_| is_ours).and_then(|count| count.parse().ok());

@@ -45,7 +45,8 @@ pub fn listen(path: &Path, rights: &Rights, backlog: u32) -> io::Result<(OwnedFd
 }
 
 impl Place {
-    /// True if the file is gone, or is another's. Where that cannot be said, it is not.
+    /// True if the file is gone, or is another's. A socket of which that cannot be said is not
+    /// lost.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         match identity(&self.path) {

@@ -28,13 +28,13 @@ use crate::process::{self, Fork};
 /// A program that is to be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Where it is.
+    /// The path of the program.
     pub path: PathBuf,
-    /// What it is called with.
+    /// The arguments of the call.
     pub arguments: Vec<OsString>,
-    /// What its environment has beside that of this process.
+    /// The variables that its environment has beside that of this process.
     pub environment: Vec<(&'static str, OsString)>,
-    /// How long it may run.
+    /// The time it may run.
     pub time_max: Duration,
     /// Of those with the same word here one runs at a time, in the order in which they were asked for.
     pub lane: String,
@@ -67,7 +67,7 @@ struct Running {
     answer: Answer,
 }
 
-/// Where the end of a program is told.
+/// The place at which the end of a program is told.
 struct Answer {
     number: [u8; NUMBER_BYTES],
     socket: Rc<OwnedFd>,
@@ -140,7 +140,7 @@ impl Programs {
         }
     }
 
-    /// What is to be waited for, for their sake.
+    /// Returns the descriptors to be waited for, for their sake.
     pub(super) fn polled(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.running.iter().flat_map(|it| {
             let watched = [it.ended.as_ref(), it.output.as_ref()].into_iter().flatten();
@@ -182,7 +182,7 @@ impl Running {
             Ok(Some((_, status))) => Some(status),
             Err(_) => None,
         };
-        // What it wrote last.
+        // The program's last output.
         self.read();
         let end = self.end_of(status);
         let is_done = end.is_none();
@@ -284,7 +284,7 @@ fn become_program(program: &Program, output: &OwnedFd) -> io::Error {
     }
 }
 
-/// How a program has ended: what it wrote, and before that why it has failed, if it has.
+/// The end of a program: what it wrote, and before that why it has failed, if it has.
 pub type ProgramEnd = Result<String, (String, String)>;
 
 /// Takes an answer apart: the number of its question, and how the program has ended. None if these bytes are no answer.
@@ -299,7 +299,7 @@ pub fn read_answer(message: &[u8]) -> Option<(u64, ProgramEnd)> {
     Some((u64::from_le_bytes(*number), done))
 }
 
-/// What services are told, and their programs are not.
+/// The variables that services are told, and their programs are not.
 const OF_SERVICE: [&str; 6] = [
     "NOTIFY_SOCKET",
     "LISTEN_FDS",
@@ -327,7 +327,7 @@ const RUNNING_MAX: usize = 8;
 /// Programs that wait for one of those to end.
 const WAITING_MAX: usize = 256;
 
-/// Where nothing tells that a program has ended.
+/// The period of looking where nothing tells that a program has ended.
 const LOOK_PERIOD: Duration = Duration::from_millis(250);
 
 /// The exit status of a shell for what cannot be run.

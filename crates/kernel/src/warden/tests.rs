@@ -67,7 +67,7 @@ fn programs_alone() {
     assert_eq!(full, 300 - 256);
 }
 
-/// What is said of scripts that are asked for at once, each in a lane.
+/// Returns what is said of scripts that are asked for at once, each in a lane.
 fn answers_to(scripts: &[(&str, &'static str)]) -> Vec<Answer> {
     let calls: Vec<_> = scripts.iter().map(|(script, lane)| ("/bin/sh", *script, *lane)).collect();
     run(&calls)

@@ -1,4 +1,5 @@
-//! What the sandbox costs a file that is opened by its name: a measurement for docs/security-scan.md.
+//! Measures what the sandbox costs a file that is opened by its name: a measurement for
+//! docs/security-scan.md.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
