@@ -1,4 +1,4 @@
-//! What is said on a connection before TLS begins, without I/O: bytes in, an answer out.
+//! Dialogues on a connection before TLS begins, without I/O: bytes in, an answer out.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 

@@ -1,7 +1,7 @@
 //! The PROXY protocol: whom a load balancer speaks for, said in front of everything else.
 //!
-//! Source: HAProxy's `doc/proxy-protocol.txt` (versions 1 and 2). Whether a peer may be believed, and how long it may
-//! take, is the caller's business. A header is whole or refused: it is never skipped, and nothing behind it is touched.
+//! Source: HAProxy's `doc/proxy-protocol.txt` (versions 1 and 2). The caller decides whether a peer may be believed, and how
+//! long it may take. A header is whole or refused: it is never skipped, and nothing behind it is touched.
 
 mod crc32c;
 mod tlv;
@@ -20,9 +20,9 @@ pub use v2::HEADER_BYTES_MAX as V2_BYTES_MAX;
 pub struct Header<'b> {
     /// Which form it has.
     pub version: Version,
-    /// Whom it speaks for.
+    /// The endpoints for which it speaks.
     pub endpoints: Endpoints<'b>,
-    /// What else it says; nothing in version 1.
+    /// The other facts it says; nothing in version 1.
     pub tlvs: Tlvs<'b>,
 }
 
@@ -46,7 +46,7 @@ impl Version {
     }
 }
 
-/// Whom a header speaks for.
+/// The endpoints for which a header speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endpoints<'b> {
     /// The sender itself (a health check), or somebody it cannot name: the addresses of the socket hold.
@@ -67,7 +67,7 @@ pub enum Endpoints<'b> {
     },
 }
 
-/// What the bytes so far amount to.
+/// The state of parsing after the bytes so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parse<'b> {
     /// The header has not ended yet: at least this many more bytes belong to it.
@@ -137,7 +137,7 @@ pub fn parse(received: &[u8]) -> Result<Parse<'_>, ProxyError> {
     }
 }
 
-/// Whether all of a header's signature is there: what [`parse`] calls partial may be less, and something else.
+/// True if all of a header's signature is there: what [`parse`] calls partial may be less, and something else.
 #[must_use]
 pub fn has_signature(received: &[u8]) -> bool {
     received.starts_with(v1::SIGNATURE) || received.starts_with(&v2::SIGNATURE)

@@ -1,7 +1,7 @@
 //! Dialogues in plain text that end with the beginning of TLS, for both sides.
 //!
 //! A dialogue is given what was received and says what to send; it never holds more than a line or a message, and comes to
-//! an end after a bounded number of them. How long it may take is the caller's business. Nothing said in plain text
+//! an end after a bounded number of them. The time it may take is the caller's business. Nothing said in plain text
 //! is left over when TLS begins (the class of CVE-2011-0411): more than the other side may have said is an error.
 
 use std::fmt;
@@ -22,7 +22,7 @@ pub trait Dialogue {
     fn receive(&mut self, received: &[u8], answer: &mut Vec<u8>) -> Result<Next, StartTlsError>;
 }
 
-/// How a dialogue goes on, once the answer is sent.
+/// The next step of a dialogue, once the answer is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// More is to be received.

@@ -304,7 +304,7 @@ fn any_address() -> impl Strategy<Value = SocketAddr> {
 }
 
 proptest! {
-    /// How the bytes arrive changes nothing: what is refused stays refused, what is whole stays the same.
+    /// The way the bytes arrive changes nothing: what is refused stays refused, what is whole stays the same.
     #[test]
     fn bytes_are_judged_from_left_to_right(bytes in nearly()) {
         let mut last = Ok(Parse::Partial { missing_bytes: 1 });
@@ -350,7 +350,7 @@ proptest! {
         prop_assert_eq!(whole(&binary).1, binary.len());
     }
 
-    /// What we take, another implementation takes too, and reads the same addresses from it.
+    /// Headers that we take, another implementation takes too, and reads the same addresses from it.
     #[test]
     fn another_implementation_agrees(bytes in nearly()) {
         if let Ok(Parse::Complete { header, bytes: header_bytes }) = parse(&bytes) {

@@ -1,4 +1,4 @@
-//! What version 2 says besides addresses: types, lengths, values (§2.2).
+//! The facts that version 2 says besides addresses: types, lengths, values (§2.2).
 
 /// The values behind the addresses of a header. Each is whole, which [`crate::proxy::parse`] has seen to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,16 +15,16 @@ pub enum Tlv<'b> {
     UniqueId(&'b [u8]),
     /// The client's certificate in PEM, as hitch says it.
     ClientCertificate(&'b [u8]),
-    /// What is known of TLS towards the client.
+    /// Facts on TLS towards the client.
     Tls(TlsFacts<'b>),
 }
 
-/// What is known of TLS towards the client.
+/// Facts on TLS towards the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TlsFacts<'b> {
-    /// Whether the client showed a certificate over this connection.
+    /// True if the client showed a certificate over this connection.
     pub certificate_on_connection: bool,
-    /// Whether it did over this session: on this connection, or on the one that was resumed.
+    /// True if it did over this session: on this connection, or on the one that was resumed.
     pub certificate_in_session: bool,
     /// Zero if the certificate was verified, anything else if not, or if there is none.
     pub verify_result: u32,

@@ -33,7 +33,7 @@ pub struct LineClient {
 }
 
 impl LineProtocol {
-    /// Whether this is how a server greets that may be asked for TLS. One of IMAP that greets with PREAUTH may not.
+    /// True if this is how a server greets that may be asked for TLS. One of IMAP that greets with PREAUTH may not.
     fn is_greeting(self, line: &[u8]) -> bool {
         let words: &[&str] = match self {
             Self::Imap => &["* OK"],
@@ -73,7 +73,7 @@ impl LineServer {
             LineProtocol::Imap => (first, rest),
             LineProtocol::Pop3 | LineProtocol::Nntp => (b"".as_slice(), line),
         };
-        // What is said back is printable, and no `*` or `+`, which begin what is no answer.
+        // A tag that is said back is printable, and no `*` or `+`, which begin what is no answer.
         let is_tag = !tag.is_empty()
             && tag.iter().all(|byte| byte.is_ascii_graphic() && !b"*+%(){\"\\".contains(byte));
         if protocol == LineProtocol::Imap && !is_tag {
@@ -133,8 +133,8 @@ impl LineClient {
         Self { protocol, line: Line::default(), lines: 0, greeting: Vec::new() }
     }
 
-    /// What a client that has not been greeted is to be told, line end included. That of an IMAP server says what it could before
-    /// TLS, so it is not passed on.
+    /// Returns the greeting for a client that has not been greeted, line end included. That of an IMAP server says what it
+    /// could before TLS, so it is not passed on.
     #[must_use]
     pub fn greeting(&self) -> &[u8] {
         match (self.protocol, self.greeting.is_empty()) {
@@ -191,7 +191,7 @@ impl Dialogue for LineClient {
                 true if !rest.is_empty() => return Err(StartTlsError::SaidTooMuch),
                 true => return Ok(Next::Tls),
                 false if self.lines > REPLY_LINES_MAX => return Err(StartTlsError::TooMany),
-                // What a server of IMAP says by the way.
+                // A server of IMAP says it by the way.
                 false if self.protocol == LineProtocol::Imap && begins(&line, "*") => {}
                 false => return refused(StartTlsError::refused(&line)),
             }
@@ -200,7 +200,7 @@ impl Dialogue for LineClient {
     }
 }
 
-/// Whether a line begins with these words, in whatever letters.
+/// True if a line begins with these words, in whatever letters.
 fn begins(line: &[u8], words: &str) -> bool {
     let (front, rest) = line.split_at_checked(words.len()).unwrap_or_default();
     front.eq_ignore_ascii_case(words.as_bytes()) && matches!(rest, [] | [b' ', ..])
@@ -219,7 +219,7 @@ pub(super) struct Commands {
     count: usize,
 }
 
-/// What a client is told before its connection ends.
+/// The words for a client before its connection ends.
 pub(super) struct Refusals {
     pub(super) too_many: &'static str,
     pub(super) malformed: &'static str,

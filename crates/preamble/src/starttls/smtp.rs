@@ -31,7 +31,7 @@ pub struct Greeting {
     reply: Reply,
 }
 
-/// What a reply is expected to.
+/// The command to which a reply is expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Greeting,
@@ -95,7 +95,7 @@ impl Client {
         }
     }
 
-    /// What the server greeted with, line ends included.
+    /// Returns the server's greeting, line ends included.
     #[must_use]
     pub fn greeting(&self) -> &[u8] {
         &self.greeting
@@ -155,7 +155,7 @@ impl Dialogue for Client {
 }
 
 impl Greeting {
-    /// Takes what the server said. Whether that was all of its greeting: it waits for a command now.
+    /// Takes what the server said. Says whether that was all of its greeting: it waits for a command now.
     ///
     /// # Errors
     /// [`StartTlsError::Refused`] if it greets with something else than 220, and what else its lines may be.

@@ -1,13 +1,13 @@
-//! How what went wrong before TLS is told.
+//! Messages on what went wrong before TLS.
 
 use std::collections::HashSet;
 
 use super::*;
 
-/// How a dialogue ends, if it does.
+/// The end of a dialogue, if it ends.
 pub(super) type End = Option<Result<Next, StartTlsError>>;
 
-/// What a dialogue says and how it ends, when it is given these pieces one after the other.
+/// Returns what a dialogue says and how it ends, when it is given these pieces one after the other.
 pub(super) fn told<'p>(
     dialogue: &mut impl Dialogue,
     pieces: impl IntoIterator<Item = &'p [u8]>,

@@ -152,7 +152,7 @@ proptest! {
         let too_much = Some(Err(StartTlsError::SaidTooMuch));
         let (at_once, in_pieces) =
             (server(protocol, &said), told(LineServer::new(protocol), &[front, rest]));
-        // What comes only after our answer may be TLS.
+        // Bytes that come only after our answer may be TLS.
         if at_once.1 != too_much {
             prop_assert_eq!(at_once, in_pieces);
         }

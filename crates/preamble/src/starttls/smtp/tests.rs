@@ -173,7 +173,7 @@ proptest! {
         let whole = commands.concat();
         let at_once = server_told(&whole);
         let in_pieces = told(&mut Server::new("mx.example"), cut(whole.as_bytes(), at));
-        // What comes only after our answer may be TLS.
+        // Bytes that come only after our answer may be TLS.
         if !(at_once.1 == Some(Err(StartTlsError::SaidTooMuch)) && in_pieces.1 == Some(Ok(Next::Tls))) {
             prop_assert_eq!(at_once, in_pieces);
         }
