@@ -32,7 +32,7 @@ pub(crate) async fn of(job: &Job<'_>) -> Result<Account, Failure> {
     }
     let contact: Vec<&str> = wished.iter().map(String::as_str).collect();
     account.update_contacts(&contact).await.map_err(|error| job.failure(error))?;
-    // What is kept is read again rather than held twice: it cannot be copied.
+    // A key that is kept is read again rather than held twice: it cannot be copied.
     if let Some(kept) = job.state.account::<KeptAccount>(job.directory) {
         let kept = KeptAccount { contact: wished.clone(), ..kept };
         job.state.keep_account(job.directory, &kept)?;

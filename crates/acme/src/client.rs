@@ -50,14 +50,14 @@ pub struct Client {
 /// twenty thousand.
 type Directories = Arc<Mutex<HashMap<String, (Instant, Bytes)>>>;
 
-/// What instant-acme does not hand on of an answer.
+/// The parts of an answer that instant-acme does not hand on.
 #[derive(Clone, Debug, Default)]
 pub struct Notes {
     /// The status of the last answer, if there was one.
     pub status: Option<u16>,
-    /// How long the authority wants to be left alone, if it said so in that.
+    /// The time the authority wants to be left alone, if it said so in that.
     pub retry_after: Option<SystemTime>,
-    /// What it offers of `dns-persist-01`, where it is an authorization.
+    /// Its offer of `dns-persist-01`, where it is an authorization.
     pub(crate) offer: Option<Offer>,
 }
 
@@ -104,7 +104,7 @@ impl Drop for ClientTask {
 }
 
 impl Client {
-    /// What was noted of the last answer.
+    /// Returns the notes of the last answer.
     #[must_use]
     pub fn notes(&self) -> Notes {
         locked(&self.notes).clone()
@@ -177,7 +177,7 @@ impl HttpClient for Client {
     }
 }
 
-/// How long the authority wants to be left alone by its `Retry-After`.
+/// The time the authority wants to be left alone by its `Retry-After`.
 fn patience(value: &str) -> Option<Duration> {
     let wanted = match value.trim().parse::<u64>() {
         Ok(seconds) => Duration::from_secs(seconds),
@@ -205,7 +205,7 @@ async fn run(hosts: Rc<Hosts>, mut requests: mpsc::Receiver<Asked>) {
     }
 }
 
-/// What is known of hosts.
+/// The known hosts.
 struct Hosts {
     trust: Trust,
     policy: Policy,
@@ -412,7 +412,7 @@ const REQUESTS_MAX: usize = 16;
 /// An answer that is longer is none of an authority's.
 const BODY_BYTES_MAX: usize = 256 << 10;
 
-/// How long an authority may send nothing, and take nothing,
+/// The time an authority may send nothing, and take nothing,
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// and how long a request may take in all.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(60);
@@ -421,7 +421,7 @@ const LOOKUP_TIME_MAX: Duration = Duration::from_secs(10);
 const ADDRESSES_MAX: usize = 16;
 const ADDRESSES_KEPT: Duration = Duration::from_mins(1);
 
-/// How long a directory is taken for what it was.
+/// The time a directory is taken for what it was.
 const DIRECTORY_KEPT: Duration = Duration::from_hours(1);
 
 /// An authority and its test directory have a few.

@@ -81,7 +81,7 @@ struct Issuer {
     under_way: HashMap<Id, UnderWay>,
     clock: Clock,
     leads: bool,
-    /// How often the lock was tried, and when it is tried again.
+    /// The number of times the lock was tried, and when it is tried again.
     locks_tried: u32,
     lock_again: TokioInstant,
     /// Until when orders under way are waited for, where another configuration is to be read.
@@ -94,7 +94,7 @@ struct UnderWay {
     room: Room,
 }
 
-/// What a job takes up: one of the few that an authority has at once.
+/// The room that a job takes up: one of the few that an authority has at once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Room {
     authority: usize,
@@ -102,7 +102,7 @@ struct Room {
     is_ask: bool,
 }
 
-/// How it stands with a site.
+/// The state of a site.
 #[derive(Default)]
 struct SiteState {
     standing: Standing,
@@ -116,7 +116,7 @@ struct SiteState {
     told_urgent: Option<SystemTime>,
     /// Before this nothing is to be done.
     rests_until: Option<SystemTime>,
-    /// What it waits for, as there was none.
+    /// The room for which it waits, as there was none.
     waits_for: Option<Room>,
     /// Until when it is waited for, until the certificate is in force, to run what is to be run then.
     after: Option<TokioInstant>,
@@ -173,7 +173,7 @@ impl Issuer {
                 return Ok(Ended::ReadAgain);
             }
             let until = match self.ends {
-                // What is written in the DNS is taken away before that.
+                // A record in the DNS is taken away before that.
                 Some(end) => end.min(TokioInstant::now() + IDLE_PAUSE),
                 None => self.look(),
             };
@@ -205,7 +205,7 @@ impl Issuer {
         self.jobs.is_empty() && self.shared.warden.is_idle()
     }
 
-    /// How long records of orders under way take to reach all servers of their zones.
+    /// Returns the time that records of orders under way take to reach all servers of their zones.
     fn propagations(&self) -> impl Iterator<Item = Duration> {
         let busy = self.shared.sites.iter().zip(&self.sites).filter(|(_, state)| state.is_busy);
         let by_record = busy.filter(|(site, _)| site.challenges.contains(&Kind::Dns));
@@ -387,15 +387,15 @@ fn room_of(site: &Site, work: &Work) -> Room {
     Room { authority, is_ask: matches!(work, Work::AskWindow { .. }) }
 }
 
-/// How long orders under way are waited for, where another configuration is to be read.
+/// Returns the time for which orders under way are waited for, where another configuration is to be read.
 fn finish_time(propagations: impl Iterator<Item = Duration>) -> Duration {
     FINISH_TIME_MAX + propagations.max().unwrap_or_default().min(RECORDS_TIME_MAX)
 }
 
-/// How often all is looked at, whatever the clock says meanwhile.
+/// The interval at which all is looked at, whatever the clock says meanwhile.
 const LOOK_PERIOD: Duration = Duration::from_mins(1);
 
-/// What is broken off while its names are validated would have failed.
+/// An order that is broken off while its names are validated would have failed.
 const FINISH_TIME_MAX: Duration = Duration::from_secs(30);
 /// Records that take longer are written anew.
 const RECORDS_TIME_MAX: Duration = Duration::from_mins(5);
@@ -414,7 +414,7 @@ const PAUSE_MIN: Duration = Duration::from_millis(20);
 /// Jobs under way at once at an authority.
 const JOBS_MAX: usize = 8;
 
-/// How many of them may be questions when to renew.
+/// The number of them that may be questions when to renew.
 const ASKS_MAX: usize = JOBS_MAX - 2;
 
 /// The time in which orders are counted.

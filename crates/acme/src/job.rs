@@ -18,7 +18,7 @@ use crate::server::{Server, in_one_line};
 use crate::state::StateFolder;
 use crate::wishes::{Authority, Site};
 
-/// What is needed for an order.
+/// The parts needed for an order.
 pub struct Job<'a> {
     /// The site that the certificate is for.
     pub site: &'a Site,
@@ -32,13 +32,13 @@ pub struct Job<'a> {
     pub server: &'a Server,
     /// The warden, which has records written.
     pub warden: &'a Warden,
-    /// How the authority is asked.
+    /// The client with which the authority is asked.
     pub client: &'a Client,
     /// Which accounts are being made.
     pub accounts: &'a Accounts,
     /// When the account was made that is used, as far as that is known.
     pub account: Cell<Option<SystemTime>>,
-    /// What the certificate is to be for: not all names of the site, where some do not validate.
+    /// The purpose of the certificate: not all names of the site, where some do not validate.
     pub purpose: Purpose,
 }
 
@@ -62,12 +62,12 @@ pub struct Failure {
 pub(crate) struct KeptAccount {
     /// Nothing where the authority knows it no longer.
     pub(crate) credentials: Option<AccountCredentials>,
-    /// How its authority reaches somebody.
+    /// The contacts at which its authority reaches somebody.
     pub(crate) contact: Vec<String>,
     /// When the last ones were made.
     #[serde(default)]
     pub(crate) made: Vec<SystemTime>,
-    /// What names it in the DNS, where the authority looks there.
+    /// The record that names it in the DNS, where the authority looks there.
     #[serde(default)]
     pub(crate) record: Option<Record>,
 }
@@ -120,7 +120,7 @@ impl From<std::io::Error> for Failure {
 }
 
 impl Job<'_> {
-    /// What an error is put down to, and its reason with all that the authority said.
+    /// Returns the blame for an error, and its reason with all that the authority said.
     pub(crate) fn failure(&self, error: Error) -> Failure {
         self.client.forget_directory();
         let name = &self.authority.name;
@@ -133,7 +133,7 @@ impl Job<'_> {
                 let failure = Failure::new(blame_of(&problem, self.client.notes().status), text);
                 Failure { refused: refused_names(&problem), ..failure }
             }
-            // What is no JSON comes from something in front of the authority.
+            // An answer that is no JSON comes from something in front of the authority.
             Error::Json(error) => {
                 let status = self.client.notes().status.unwrap_or_default();
                 let reason = format!("{name} answers {status}, and not as an authority: {error}");
@@ -144,7 +144,7 @@ impl Job<'_> {
     }
 }
 
-/// Who can mend a problem (RFC 8555 §6.7).
+/// Returns the party that can mend a problem (RFC 8555 §6.7).
 fn blame_of(problem: &Problem, status: Option<u16>) -> Blame {
     let kind = problem.r#type.as_deref().unwrap_or_default();
     match kind.strip_prefix("urn:ietf:params:acme:error:").unwrap_or_default() {

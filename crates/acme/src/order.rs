@@ -22,7 +22,7 @@ use crate::plan::{Blame, Installed, OpenOrder, Standing};
 use crate::protocol::Kind;
 use crate::state::{Issued, Origin};
 
-/// How an order begins.
+/// The start of an order.
 pub enum Start {
     /// As a new one, in the place of the certificate with this identifier.
     New { replaces: Option<String> },
@@ -30,13 +30,13 @@ pub enum Start {
     Open(OpenOrder),
 }
 
-/// What came of an order.
+/// The result of an order.
 pub struct Obtained {
     /// The certificate that is in force now.
     pub installed: Installed,
     /// The kind of the last challenge that was answered.
     pub kind: Option<Kind>,
-    /// How long it took.
+    /// The time it took.
     pub took: Duration,
 }
 
@@ -44,7 +44,7 @@ impl Job<'_> {
     /// Gets the certificate and puts it in its place.
     ///
     /// # Errors
-    /// Why not. What `standing` says of an open order holds then.
+    /// Why not. The open order in `standing` holds then.
     pub async fn obtain(&self, standing: &mut Standing, start: Start) -> Result<Obtained, Failure> {
         let began = Instant::now();
         let mut kind = None;
@@ -313,7 +313,7 @@ impl Job<'_> {
         let installed = installed.ok_or_else(|| Failure::here("the new certificate", "is gone"))?;
         self.state.forget_order_key(&self.site.folder)?;
         standing.succeeded(installed.clone(), self.purpose.clone(), now);
-        // What is lost here is found out again.
+        // A note that is lost here is found out again.
         self.state.keep_standing(&self.site.folder, standing)?;
         Ok(installed)
     }
@@ -379,10 +379,10 @@ const REASONS: [(u8, RevocationReason); 5] = [
     (5, RevocationReason::CessationOfOperation),
 ];
 
-/// What an order takes at most, without programs.
+/// The longest time of an order, without programs.
 const ORDER_TIME_MAX: Duration = Duration::from_mins(10);
 
-/// How long it takes until an order is looked at for the first time;
+/// The time it takes until an order is looked at for the first time;
 const POLL_FIRST: Duration = Duration::from_millis(250);
 /// this doubles, up to this;
 const POLL_MAX: Duration = Duration::from_secs(10);

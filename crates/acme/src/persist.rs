@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What an authority offers of it in an authorization, and instant-acme does not hand on.
+/// The offer of an authority in an authorization, which instant-acme does not hand on.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Offer {
     r#type: String,
@@ -22,7 +22,7 @@ struct Authorization {
     challenges: Vec<serde_json::Value>,
 }
 
-/// What names an account in the DNS.
+/// The name of an account in the DNS.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
     issuer: String,
@@ -30,7 +30,7 @@ pub(crate) struct Record {
 }
 
 impl Offer {
-    /// What an answer of an authority offers, if it is such an authorization.
+    /// Reads the offer in an answer of an authority, if it is such an authorization.
     pub(crate) fn read(body: &[u8]) -> Option<Self> {
         let kind = KIND.as_bytes();
         if !body.windows(kind.len()).any(|at| at == kind) {
@@ -41,7 +41,7 @@ impl Offer {
         offers.find(|offer: &Self| offer.r#type == KIND)
     }
 
-    /// What names the account of this URL, unless the authority says otherwise.
+    /// Returns the record that names the account of this URL, unless the authority says otherwise.
     ///
     /// # Errors
     /// If no record could hold that.

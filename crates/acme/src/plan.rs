@@ -1,6 +1,7 @@
-//! What to do next for one site's certificate, and when: from what is known of it, the clock and a random number, all of which come in.
+//! Decides what to do next for one site's certificate, and when: from what is known of it, the clock and a random number, all
+//! of which come in.
 //!
-//! Nothing here asks or writes anything. What came of a step is put into the [`Standing`] by its methods.
+//! Nothing here asks or writes anything. The outcome of a step is put into the [`Standing`] by its methods.
 
 mod budget;
 mod failures;
@@ -19,7 +20,7 @@ pub use failures::{Blame, Failures, Trouble};
 pub use names::{Failing, FailingNames};
 pub use window::{RenewalWindow, WINDOW_ASKED};
 
-/// What a configuration wants of a certificate, as far as the next step depends on it.
+/// The wishes of a configuration for a certificate, as far as the next step depends on it.
 #[derive(Clone, Debug)]
 pub struct SiteWish<'a> {
     /// The directories of the authorities that may issue it, the first one preferred.
@@ -30,7 +31,7 @@ pub struct SiteWish<'a> {
     pub key: &'a str,
 }
 
-/// What is to be known of an authority before it is asked.
+/// The facts needed of an authority before it is asked.
 #[derive(Clone, Copy, Debug)]
 pub struct AuthorityWish<'a> {
     /// The URL of its directory.
@@ -43,7 +44,7 @@ pub struct AuthorityWish<'a> {
     pub free_from: Option<SystemTime>,
 }
 
-/// What is known of one site's certificate.
+/// The facts known of one site's certificate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Standing {
@@ -54,7 +55,7 @@ pub struct Standing {
     pub order: Option<OpenOrder>,
     /// When the authority wants the certificate to be renewed.
     pub window: Option<RenewalWindow>,
-    /// What went wrong since the last success.
+    /// The failures since the last success.
     pub failures: Failures,
     /// The orders of the last hour that had to validate names, with their authorities.
     pub validations: Vec<(String, SystemTime)>,
@@ -64,7 +65,7 @@ pub struct Standing {
     pub is_key_void: bool,
     /// The identifier of a certificate of which an authority did not take that it is replaced.
     pub not_replaceable: Option<String>,
-    /// What it has used of its orders.
+    /// The orders it has used.
     pub budget: Budget,
     /// The names that do not validate.
     pub failing: FailingNames,
@@ -103,7 +104,7 @@ pub struct OpenOrder {
     pub begun: SystemTime,
 }
 
-/// What is to be done.
+/// The next step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Nothing before this.
@@ -177,7 +178,7 @@ impl Standing {
         wish.authorities.iter().position(its_own).filter(|_| !is_old)
     }
 
-    /// What is to be ordered, of all names and for this kind of key.
+    /// Returns the purpose of the order, of all names and for this kind of key.
     #[must_use]
     pub fn purpose(&self, names: &[String], key: &str) -> Purpose {
         Purpose { names: self.failing.to_order(names), key: key.to_owned() }
@@ -202,7 +203,7 @@ impl Standing {
             |directory: &str| wish.authorities.iter().any(|it| it.directory == directory);
         let last = self.budget.last(now);
         let fits = installed.fits(&purpose) && may_issue(&installed.directory);
-        // What was ordered for this and is not so will not be so the next time.
+        // A certificate that was ordered for this and is not so will not be so the next time.
         if !fits && !last.is_some_and(|last| last.is_for(&purpose, may_issue)) {
             return at_once;
         }
@@ -216,7 +217,7 @@ impl Standing {
         }
     }
 
-    /// What is done before the certificate is due.
+    /// Returns the steps before the certificate is due.
     fn next_before(&self, wish: &SiteWish<'_>, due: SystemTime, now: SystemTime) -> Step {
         let alone = self.failing.next_alone(wish.names, now);
         let (Some((name, at)), Some((number, authority))) = (alone, self.authority(wish)) else {
@@ -321,7 +322,7 @@ impl Standing {
         *self = Self { installed: Some(installed), ..self.forgotten() };
     }
 
-    /// What is left when the operator wants failures and open orders to be forgotten: what bounds its orders.
+    /// Returns the part that stays when the operator wants failures and open orders to be forgotten: the bounds of its orders.
     #[must_use]
     pub fn forgotten(&self) -> Self {
         Self {
@@ -371,7 +372,7 @@ impl Installed {
     }
 }
 
-/// How a directory is counted: rehearsals have an account, and limits, of their own.
+/// Returns the name under which a directory is counted: rehearsals have an account, and limits, of their own.
 fn counted_as(directory: &str, is_rehearsal: bool) -> String {
     if is_rehearsal { format!("test of {directory}") } else { directory.to_owned() }
 }

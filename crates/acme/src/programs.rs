@@ -28,16 +28,16 @@ use tokio::task::spawn_local;
 use crate::protocol::{Datagrams, Level, Questions};
 use crate::server::Server;
 
-/// What the issuer asks for.
+/// A request of the issuer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// The folder of the site.
     pub site: String,
-    /// What a program is to do.
+    /// The act of a program.
     pub act: Act,
 }
 
-/// What a program is to do.
+/// The act of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Act {
     /// Write a record for the name of this number.
@@ -136,7 +136,7 @@ impl Entry {
     }
 }
 
-/// How long a program of this certificate may run.
+/// The time a program of this certificate may run.
 pub(crate) fn time_max(wanted: &WantedCertificate<'_>, config: &Config) -> Duration {
     let authorities = wanted.authorities(config);
     authorities.iter().map(|it| it.hook_timeout).max().unwrap_or_default()
@@ -145,7 +145,7 @@ pub(crate) fn time_max(wanted: &WantedCertificate<'_>, config: &Config) -> Durat
 fn lineage(wanted: &WantedCertificate<'_>, server: &ServerSettings) -> Option<PathBuf> {
     let chain = wanted.files(server)?.chain.value;
     let folder = chain.parent()?;
-    // What is relative is so to where the server was started.
+    // A relative path is relative to where the server was started.
     Some(std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()))
 }
 
@@ -180,7 +180,7 @@ struct Shared {
     questions: Questions<ProgramEnd>,
     /// It takes no more at once.
     room: Semaphore,
-    /// How many are asked for, or are about to be.
+    /// The number of requests that are asked for, or are about to be.
     under_way: Cell<usize>,
 }
 
@@ -193,7 +193,7 @@ pub struct Records<'w> {
 }
 
 impl Warden {
-    /// The one at the other end of this socket. What programs write goes to the server's log.
+    /// The one at the other end of this socket. The output of programs goes to the server's log.
     ///
     /// # Errors
     /// If the runtime cannot watch it.
@@ -220,7 +220,7 @@ impl Warden {
         self.0.under_way.get() == 0
     }
 
-    /// Has a program run, and waits for its end. What it writes is logged.
+    /// Has a program run, and waits for its end. Its output is logged.
     ///
     /// # Errors
     /// Why it has not done what it was to do.

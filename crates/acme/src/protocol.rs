@@ -1,4 +1,4 @@
-//! What server and issuer say to each other: messages over a pair of nameless sockets, each one datagram of JSON.
+//! The language of server and issuer: messages over a pair of nameless sockets, each one datagram of JSON.
 //!
 //! No name, path or URL that the server says leads anywhere: of sites it says the first name of one that the issuer's own configuration has.
 
@@ -20,7 +20,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// What the server says.
+/// A message of the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
     /// Read the configuration again.
@@ -69,7 +69,7 @@ pub enum Order {
         /// The number of the first record.
         from: usize,
     },
-    /// What was asked to be presented can be seen by clients, or cannot.
+    /// The challenge that was asked to be presented can be seen by clients, or cannot.
     Presented {
         /// The number of the request.
         number: u64,
@@ -78,7 +78,7 @@ pub enum Order {
     },
 }
 
-/// What the issuer says.
+/// A message of the issuer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Report {
     /// It has begun, and knows of no challenge that may still be presented.
@@ -98,7 +98,7 @@ pub enum Report {
         name: String,
         /// The challenge's token.
         token: String,
-        /// What it is answered with.
+        /// The answer to it.
         key_authorization: String,
     },
     /// Answer it no longer.
@@ -124,11 +124,11 @@ pub enum Report {
         /// The kind of challenge, if names were validated.
         kind: Option<Kind>,
     },
-    /// How it stands with some sites.
+    /// The state of some sites.
     Sites {
         /// The number of the question.
         number: u64,
-        /// How many sites there are.
+        /// The number of sites there are.
         total: usize,
         /// The number of the first of these.
         from: usize,
@@ -144,18 +144,18 @@ pub enum Report {
         /// The number of the first one that is not among these, if there is one.
         next: Option<usize>,
     },
-    /// What came of a question.
+    /// The answer to a question.
     Done {
         /// The number of the question.
         number: u64,
-        /// What is to be said.
+        /// The text to log.
         message: String,
         /// True if it was not done.
         is_refused: bool,
     },
     /// A line for the log.
     Log {
-        /// How much it matters.
+        /// The level of the message.
         level: Level,
         /// The line.
         text: String,
@@ -175,7 +175,7 @@ pub enum Kind {
     DnsPersist,
 }
 
-/// How much a line of the log matters.
+/// The level of a line of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Level {
     /// It is for those who look.
@@ -186,7 +186,7 @@ pub enum Level {
     Error,
 }
 
-/// How it stands with a site's certificate. Moments are seconds since 1970.
+/// The state of a site's certificate. Moments are seconds since 1970.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SiteStatus {
     /// The first name of the site.
@@ -197,7 +197,7 @@ pub struct SiteStatus {
     pub not_after: Option<u64>,
     /// When something is done next.
     pub next: u64,
-    /// What is done then, in a word: `renewal`, `retry`, `order`.
+    /// The next step, in a word: `renewal`, `retry`, `order`.
     pub what: String,
     /// Failures since the last success.
     pub failures: u32,
@@ -209,7 +209,7 @@ pub struct SiteStatus {
     pub left_out: Vec<LeftOut>,
 }
 
-/// What is done next where another server has the lock of the state folder: nothing here.
+/// The next step where another server has the lock of the state folder: nothing here.
 pub const OF_ANOTHER_SERVER: &str = "another server";
 
 /// A name that a certificate is ordered without.
@@ -274,7 +274,7 @@ impl End {
     }
 }
 
-/// What is asked over a pair, each question with a number that its answer has, too.
+/// Questions over a pair, each question with a number that its answer has, too.
 pub(crate) struct Questions<A> {
     waiting: RefCell<HashMap<u64, oneshot::Sender<A>>>,
     number: Cell<u64>,

@@ -16,7 +16,7 @@ pub struct Server(Rc<Shared>);
 
 struct Shared {
     end: End,
-    /// What it is asked, and answers by a reason if it refuses.
+    /// The questions to it, which it answers by a reason if it refuses.
     questions: Questions<Option<String>>,
 }
 
@@ -94,7 +94,7 @@ impl Server {
         self.tell(Report::Log { level, text: shortened(text.into()) });
     }
 
-    /// Has the server log a line that is bounded already. What ends lines in it does not.
+    /// Has the server log a line that is bounded already. A line end in it does not end the line.
     pub(crate) fn log_all(&self, level: Level, text: String) {
         self.tell(Report::Log { level, text: in_one_line(text) });
     }

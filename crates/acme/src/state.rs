@@ -36,7 +36,7 @@ pub struct StateFolder {
     is_shared: bool,
 }
 
-/// What is kept beside a certificate.
+/// The origin that is kept beside a certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The directory of the authority that issued it.
@@ -50,7 +50,7 @@ pub struct Issued<'a> {
     pub chain: &'a str,
     /// Its key, in PEM.
     pub key: &'a str,
-    /// Where it is from.
+    /// Its origin.
     pub origin: &'a Origin,
 }
 
@@ -97,7 +97,8 @@ impl StateFolder {
         }
     }
 
-    /// What is known of a site. One that cannot be read is like one that was never there: what it says can be found out again.
+    /// Returns the facts known of a site. One that cannot be read is like one that was never there: what it says can be found
+    /// out again.
     #[must_use]
     pub fn standing(&self, site: &str) -> Standing {
         read_json(&self.of_order(site).join(STANDING)).unwrap_or_default()
@@ -164,7 +165,7 @@ impl StateFolder {
         (current.join(CHAIN), current.join(KEY))
     }
 
-    /// Where the certificate in force is from.
+    /// Returns the origin of the certificate in force.
     #[must_use]
     pub fn origin(&self, site: &str) -> Origin {
         read_json(&self.of_certificates(site).join(CURRENT).join(ORIGIN)).unwrap_or_default()
@@ -190,7 +191,7 @@ impl StateFolder {
         let done = done.and_then(|()| check(&new.join(CHAIN), &new.join(KEY)));
         let done = done.and_then(|()| Ok(exchange(&folder, &name)?));
         if done.is_err() {
-            // What is left of it is removed with the old ones, some day.
+            // The rest of it is removed with the old ones, some day.
             let _ = fs::remove_dir_all(&new);
             return done;
         }
@@ -237,7 +238,7 @@ pub fn all_folders(state_directory: &Path) -> Vec<PathBuf> {
     vec![root.join(CERTIFICATES), root.join(ORDERS), accounts]
 }
 
-/// What nobody but the issuer may read: keys of accounts and of orders under way.
+/// Returns the folders that nobody but the issuer may read: keys of accounts and of orders under way.
 #[must_use]
 pub fn secret_folders(state_directory: &Path) -> [PathBuf; 2] {
     let (root, accounts) = folders(state_directory);
@@ -362,7 +363,7 @@ const ORIGIN: &str = "origin.json";
 const STANDING: &str = "standing.json";
 const AFTER: &str = "after";
 
-/// How long certificates stay that are not in force.
+/// The time for which certificates stay that are not in force.
 const KEPT: Duration = Duration::from_hours(7 * 24);
 
 /// Certificates of one second.

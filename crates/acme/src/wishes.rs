@@ -1,4 +1,5 @@
-//! What a configuration wants of the issuer. All that it names is read at once: whoever has given up root reads none of it any more.
+//! The wishes of a configuration to the issuer. All that it names is read at once: whoever has given up root reads none of it
+//! any more.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,7 +23,7 @@ use crate::programs;
 use crate::protocol::Kind;
 use crate::state::StateFolder;
 
-/// What a configuration wants, as it stands there.
+/// The wishes of a configuration, as they stand there.
 #[derive(Default)]
 pub struct Wanted {
     state_directory: PathBuf,
@@ -35,7 +36,7 @@ pub struct Wanted {
 
 /// All that a configuration wants, with what it names.
 pub struct Wishes {
-    /// Where state is kept.
+    /// The folder of the state.
     pub state_directory: PathBuf,
     /// The number of the group that may read certificates.
     pub certificates_group: Option<u32>,
@@ -43,19 +44,19 @@ pub struct Wishes {
     pub authorities: Vec<Authority>,
     /// The certificates.
     pub sites: Vec<Site>,
-    /// What kept an authority from being one of those.
+    /// The problems that kept an authority from being one of those.
     pub problems: Vec<String>,
 }
 
 /// An authority, and how it is spoken to.
 pub struct Authority {
-    /// How it is called.
+    /// Its name.
     pub name: String,
     /// The URL of its directory.
     pub directory: String,
     /// That of the directory for rehearsals.
     pub test_directory: Option<String>,
-    /// How it reaches the operator.
+    /// The contacts of the operator.
     pub contact: Vec<String>,
     /// True if the operator has agreed to its terms.
     pub accepts_terms: bool,
@@ -63,7 +64,7 @@ pub struct Authority {
     pub profile: Option<String>,
     /// The account that the operator has there already, and its key.
     pub external_account: Option<(String, Vec<u8>)>,
-    /// Who may sign its own certificate.
+    /// The roots that may sign its own certificate.
     pub trust: Trust,
     /// Validations of a name in an hour.
     pub validations_per_hour: usize,
@@ -90,14 +91,14 @@ pub struct Site {
     pub reuse_key: bool,
     /// The longest time that a program for it runs.
     pub program_time_max: Duration,
-    /// How long a record takes to reach all servers of the zone.
+    /// The time a record takes to reach all servers of the zone.
     pub propagation: Duration,
     /// True if a program is run after a new certificate.
     pub has_after: bool,
 }
 
 impl Wanted {
-    /// What this configuration wants. Nothing that it names is read.
+    /// Returns the wishes of this configuration. Nothing that it names is read.
     #[must_use]
     pub fn of(config: &Config) -> Self {
         let number = |acme: &Acme| config.acme.iter().position(|it| it.name == acme.name);
@@ -113,7 +114,7 @@ impl Wanted {
         }
     }
 
-    /// Reads what is named. What cannot be read is left out, and told.
+    /// Reads what is named. A file that cannot be read is left out, and told.
     #[must_use]
     pub fn read(self) -> Wishes {
         let Self { state_directory, certificates_group, authorities: named, sites } = self;
@@ -216,7 +217,7 @@ impl Site {
         })
     }
 
-    /// How it is called.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.names.first().map_or("", String::as_str)

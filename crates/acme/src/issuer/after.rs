@@ -1,4 +1,4 @@
-//! What is done after a certificate came: the program of the site, once, when the certificate is in force or the server has had its time.
+//! The work after a certificate came: the program of the site, once, when the certificate is in force or the server has had its time.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl Issuer {
                 }
                 Err(error) => shared.server.log(Level::Error, error),
             }
-            // Who is killed before that runs it again.
+            // A process that is killed before that runs it again.
             if let Err(error) = shared.state.set_after_due(&site.folder, false) {
                 shared.server.log(Level::Error, format!("the state folder: {error}"));
             }

@@ -1,4 +1,4 @@
-//! What a job has come to: what is noted of it, kept, and said.
+//! The end of a job: what is noted of it, kept, and said.
 
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
@@ -32,7 +32,7 @@ impl Issuer {
                 if let Some(client) = shared.clients.get(authority) {
                     client.forget_directories();
                 }
-                // What it had noted is on the disk.
+                // Its notes are on the disk.
                 let mut standing = shared.state.standing(&own.folder);
                 standing.installed = own.installed(&shared.state);
                 let reason = format!("the attempt broke off, please report that: {}", why(error));
@@ -146,5 +146,5 @@ impl SiteState {
     }
 }
 
-/// What goes on is said again after this.
+/// The time after which a job that goes on is told again.
 const TOLD_AGAIN: Duration = Duration::from_hours(24);

@@ -1,4 +1,4 @@
-//! What the issuer says of its sites, and what it is told to do with them.
+//! The reports of the issuer on its sites, and the orders that it is given for them.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -76,7 +76,7 @@ impl Issuer {
         let before = state.standing.clone();
         let text = change(state, site.name());
         if self.shared.state.keep_standing(&site.folder, &state.standing).is_err() {
-            // What is refused is not done.
+            // A refused order is not done.
             (state.standing, state.rehearses) = (before, false);
             return Err(unwritten());
         }
@@ -313,7 +313,7 @@ fn seconds(moment: SystemTime) -> u64 {
     moment.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// How often it is said that a certificate is late.
+/// The interval at which it is said that a certificate is late.
 const URGENT_AGAIN: Duration = Duration::from_hours(1);
 
 /// Names that are left out of a certificate, as far as they are told,
@@ -321,7 +321,7 @@ const LEFT_OUT_MAX: usize = 4;
 /// and how much of each reason.
 const REASON_CHARS_MAX: usize = 200;
 
-/// What a message lists leaves room for the rest of it.
+/// The list of a message leaves room for the rest of it.
 const PAGE_BYTES_MAX: usize = 64 << 10;
 
 #[cfg(test)]

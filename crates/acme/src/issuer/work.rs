@@ -1,4 +1,4 @@
-//! What is done for a site: a job of its own, beside others.
+//! The work for a site: a job of its own, beside others.
 
 use std::cell::Cell;
 use std::time::{Duration, SystemTime};
@@ -17,7 +17,7 @@ use crate::server::{Server, shortened};
 use crate::state::StateFolder;
 use crate::wishes::{Authority, Site};
 
-/// What all jobs share.
+/// The state that all jobs share.
 pub(super) struct Shared {
     pub(super) server: Server,
     pub(super) warden: Warden,
@@ -30,7 +30,7 @@ pub(super) struct Shared {
     pub(super) accounts: Accounts,
 }
 
-/// What a job has come to.
+/// The end of a job.
 pub(super) struct Finished {
     pub(super) site: usize,
     pub(super) authority: usize,
@@ -41,17 +41,17 @@ pub(super) struct Finished {
 pub(super) enum Outcome {
     Obtained(Obtained),
     Rehearsed,
-    /// What an operator's rehearsal has come to, which is only told.
+    /// The end of an operator's rehearsal, which is only told.
     Tried {
         reason: String,
     },
     Asked,
-    /// What became of a name that was tried alone.
+    /// The outcome of a name that was tried alone.
     TriedAlone {
         name: String,
         refused: Option<String>,
     },
-    /// What is answered to the operator's question of this number.
+    /// The answer to the operator's question of this number.
     Revoked {
         number: u64,
         refused: Option<String>,
@@ -63,7 +63,7 @@ pub(super) enum Outcome {
     },
 }
 
-/// What is done for a site, at one of its authorities.
+/// The work for a site, at one of its authorities.
 pub(super) enum Work {
     AskWindow {
         authority: usize,
@@ -114,7 +114,7 @@ impl Outcome {
 }
 
 impl Work {
-    /// What the certificate is to be for.
+    /// Returns the purpose of the certificate.
     fn purpose(&self, site: &Site, standing: &Standing) -> Purpose {
         let of = |names: Vec<String>| Purpose { names, key: site.key_word.clone() };
         match self {
@@ -239,7 +239,7 @@ pub(super) fn day(moment: SystemTime) -> String {
 
 pub(super) fn random() -> u64 {
     let mut bytes = [0; 8];
-    // Where there is none, the moment will do: it is only to keep servers apart.
+    // If there is no random number, the moment will do: it is only to keep servers apart.
     match getrandom(&mut bytes, GetRandomFlags::empty()) {
         Ok(_) => u64::from_ne_bytes(bytes),
         Err(_) => u64::from(SystemTime::now().elapsed().unwrap_or_default().subsec_nanos()) << 32,

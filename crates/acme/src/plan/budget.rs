@@ -1,5 +1,5 @@
-//! How many orders a site may have. It outlives renewals, restarts, what an operator says and what a configuration says: authorities
-//! count on, too.
+//! The number of orders a site may have. It outlives renewals, restarts, what an operator says and
+//! what a configuration says: authorities count on, too.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{DAY, MINUTE};
 
-/// What a site has used of its orders.
+/// The orders that a site has used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Budget {
@@ -19,7 +19,7 @@ pub struct Budget {
     left_alone: Vec<(String, SystemTime)>,
 }
 
-/// What a certificate is ordered for.
+/// The purpose of a certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Purpose {
     /// The names.
@@ -63,7 +63,7 @@ impl Budget {
     ) {
         let lifetime = not_after.duration_since(not_before).unwrap_or_default();
         let left = not_after.duration_since(now).unwrap_or_default();
-        // What a wrong clock makes short comes no later than at half of the time that is left.
+        // An interval that a wrong clock makes short comes no later than at half of the time that is left.
         let apart = (lifetime / APART).max(APART_MIN).min(left / 2);
         let (directory, next_from) = (directory.to_owned(), now + apart);
         self.last = Some(Issue { at: now, lifetime, next_from, directory, purpose, is_hurried });
@@ -126,7 +126,7 @@ impl Issue {
     }
 }
 
-/// How far two moments are from each other: what a clock that was set back has left in the future does not count for ever.
+/// Returns the distance of two moments: a moment that a clock set back has left in the future does not count for ever.
 pub(super) fn distance(one: SystemTime, other: SystemTime) -> Duration {
     one.duration_since(other).unwrap_or_else(|error| error.duration())
 }
@@ -142,7 +142,7 @@ const APART: u32 = 4;
 /// and the least time.
 const APART_MIN: Duration = Duration::from_secs(10 * MINUTE.as_secs());
 
-/// Where a certificate lives for less than four hours orders are counted in six of its lifetimes.
+/// If a certificate lives for less than four hours, orders are counted in six of its lifetimes.
 const LIFETIMES_COUNTED: u32 = 6;
 
 /// Authorities of a site that want to be left alone.

@@ -1,4 +1,4 @@
-//! What went wrong with a site's certificate, and how long nothing is tried because of it.
+//! Failures with a site's certificate, and how long nothing is tried because of them.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::budget::LEFT_ALONE_TIME_MAX;
 use super::{DAY, HOUR, MINUTE, REST_MAX, SiteWish, Standing, fraction};
 
-/// What went wrong since the last success.
+/// The failures since the last success.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failures {
-    /// How often.
+    /// The number of failures.
     pub count: u32,
-    /// How often in turn at the authority that is asked.
+    /// The number of failures in turn at the authority that is asked.
     pub in_turn: u32,
     /// Which of the authorities is asked.
     pub authority: usize,
@@ -20,7 +20,7 @@ pub struct Failures {
     pub wait_until: Option<SystemTime>,
     /// True if the test directory is to be asked first.
     pub is_rehearsing: bool,
-    /// How many validations failed: each time another kind of challenge comes first.
+    /// The number of validations that failed: each time another kind of challenge comes first.
     pub validations: u32,
     /// The last reason, as it was told.
     pub reason: Option<String>,
@@ -43,14 +43,14 @@ pub enum Blame {
     Void,
 }
 
-/// What went wrong with an attempt.
+/// The failure of an attempt.
 #[derive(Clone, Debug, Default)]
 pub struct Trouble {
     /// The reason.
     pub reason: String,
     /// The directory that was asked.
     pub directory: String,
-    /// How long that authority wants to be left alone.
+    /// The time that authority wants to be left alone.
     pub retry_after: Option<SystemTime>,
     /// The names that did not validate, each with its reason.
     pub refused: Vec<(String, String)>,
@@ -85,7 +85,7 @@ impl Standing {
         // From four to six fifths of it.
         let pause = pause.mul_f64(0.8 + 0.4 * fraction(random));
         let left = self.installed.as_ref().and_then(|it| it.not_after.duration_since(now).ok());
-        // What ends soon is not given up for lack of patience.
+        // A certificate that ends soon is not given up for lack of patience.
         let pause = left.map_or(pause, |left| pause.min((left / 2).max(MINUTE)));
         failures.count = failures.count.saturating_add(1);
         failures.in_turn = failures.in_turn.saturating_add(1);
@@ -136,7 +136,7 @@ impl Standing {
     }
 }
 
-/// How long nothing is tried after the first failure, the second one and so on.
+/// The time nothing is tried after the first failure, the second one and so on.
 const PAUSES: [Duration; 8] = [
     MINUTE,
     Duration::from_mins(2),
@@ -148,7 +148,7 @@ const PAUSES: [Duration; 8] = [
     Duration::from_hours(6),
 ];
 
-/// How long an order is not repeated that led to what cannot be used.
+/// The time an order is not repeated that led to what cannot be used.
 const RESULT_PAUSE: Duration = Duration::from_hours(6);
 
 /// Failures at an authority before the next one is asked.

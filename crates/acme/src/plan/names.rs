@@ -17,7 +17,7 @@ pub struct Failing {
     since: SystemTime,
     tried: SystemTime,
     times: u32,
-    /// What the authority said last.
+    /// The last words of the authority.
     pub reason: String,
     /// True if it is left out of orders.
     is_out: bool,
@@ -80,5 +80,5 @@ impl FailingNames {
 /// So often at least a name has failed that is left out.
 const TIMES_MIN: u32 = 3;
 
-/// How often a name that is left out is tried alone.
+/// The interval at which a name that is left out is tried alone.
 const ALONE_AGAIN: Duration = Duration::from_secs(6 * HOUR.as_secs());

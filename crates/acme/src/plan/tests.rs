@@ -230,7 +230,7 @@ fn a_clock_that_was_ahead_leaves_no_validation_that_counts_for_ever() {
     assert_eq!(standing.validations, [(CA.to_owned(), at(0))]);
 }
 
-/// What an authority does to an order.
+/// The fate of an order at an authority.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Issues,
@@ -258,7 +258,7 @@ proptest! {
         randoms in proptest::collection::vec(any::<u64>(), 200),
         jumps in proptest::collection::vec(prop_oneof![9 => Just(0_u64), 1 => 0..10_000_u64], 200),
     ) {
-        // What is renewed each two minutes needs an authority that allows it.
+        // A certificate that is renewed each two minutes needs an authority that allows it.
         let wish =
             wish_of(vec![AuthorityWish { validations_per_hour: 1_000, ..authority(CA) }]);
         let mut standing = Standing::default();

@@ -26,7 +26,7 @@ impl Standing {
     pub(super) fn window_in_force(&self) -> Option<&RenewalWindow> {
         let identifier = self.installed.as_ref()?.identifier.as_ref()?;
         self.window.as_ref().filter(|window| {
-            // Where the authority says nothing there is only the moment to ask again.
+            // If the authority says nothing, there is only the moment to ask again.
             window.certificate == *identifier && window.start < window.end
         })
     }
@@ -80,5 +80,5 @@ impl Standing {
     }
 }
 
-/// How long an authority is not asked for a window if it does not say.
+/// The time an authority is not asked for a window if it does not say.
 pub const WINDOW_ASKED: Duration = Duration::from_hours(6);

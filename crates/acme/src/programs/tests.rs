@@ -1,4 +1,4 @@
-//! What the warden makes of requests that an issuer, or somebody who has taken one over, sends it.
+//! The warden's answers to requests that an issuer, or somebody that has taken one over, sends it.
 
 use std::fs::Permissions;
 

@@ -1,7 +1,7 @@
 //! Certificates that a group may read, such as that of a mail server with the same names.
 //!
-//! What is made in a folder with the set-group-ID bit has the folder's group (inode(7)): once all folders have it, new certificates need no
-//! call of their own. The bit on the folder of all is set last, and says that it is so below it.
+//! A file made in a folder with the set-group-ID bit has the folder's group (inode(7)): once all folders have it, new
+//! certificates need no call of their own. The bit on the folder of all is set last, and says that it is so below it.
 
 use std::fs::{self, Metadata, Permissions};
 use std::io;
@@ -30,7 +30,7 @@ pub(super) fn with(root: &Path, group: Option<u32>) -> io::Result<bool> {
         }
         give(&all, group, 0)?;
     }
-    // What this process makes from now on has no fewer rights than it says.
+    // The files this process makes from now on have no fewer rights than it says.
     umask(Mode::from_raw_mode(0o027));
     Ok(true)
 }

@@ -1,9 +1,10 @@
-//! How many orders a site has, whatever its authority, its clock, its configuration and its operator do; and names that do not validate.
+//! The number of orders a site has, whatever its authority, its clock, its configuration and its
+//! operator do; and names that do not validate.
 
 use super::super::budget::ORDERS_MAX;
 use super::*;
 
-/// What makes the plan order again and again.
+/// Mischief that makes the plan order again and again.
 #[derive(Clone, Copy, Debug)]
 enum Mischief {
     /// The renewal window is always past.
@@ -84,7 +85,7 @@ impl Life {
             self.standing = self.standing.forgotten();
             self.standing.is_asked_for = true;
         }
-        // What is kept is what is read again.
+        // The state that is kept is the state that is read again.
         let installed = self.standing.installed.take();
         let kept = serde_json::to_vec(&self.standing).unwrap();
         self.standing = Standing { installed, ..serde_json::from_slice(&kept).unwrap() };
