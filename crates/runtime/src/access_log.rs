@@ -1,7 +1,7 @@
 //! One line for each response, written without ever making a worker wait for a disk.
 //!
 //! A worker formats into its own buffer; one writer thread swaps the buffers out and writes them.
-//! What the disk does not keep up with is dropped and counted. `format` has the formats.
+//! Lines with which the disk does not keep up are dropped and counted. `format` has the formats.
 //! Sites and routes may have logs of their own: more files, in the same form, of the same writer.
 
 use std::collections::{HashMap, HashSet};
@@ -34,7 +34,7 @@ pub use tunnel::TunnelEntry;
 pub use upstream::UpstreamEntry;
 use writer::{Command, Writer};
 
-/// What is known of one response when it is over.
+/// The facts known of one response when it is over.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseEntry<'a> {
     /// When the request's head was complete.
@@ -51,23 +51,23 @@ pub struct ResponseEntry<'a> {
     pub version: &'static str,
     /// The status sent.
     pub status: u16,
-    /// Who asked, by name and password.
+    /// The name of the client that logged in by name and password.
     pub user: Option<&'a str>,
     /// Why the route did not let the request pass.
     pub refusal: Option<&'static str>,
-    /// What came of looking into a store, where the route has one.
+    /// The outcome of looking into a store, where the route has one.
     pub cache: Option<&'static str>,
-    /// What came of asking a backend, where the route has one.
+    /// The outcome of asking a backend, where the route has one.
     pub upstream: Option<UpstreamEntry<'a>>,
     /// Bytes of head and body, before encryption.
     pub bytes_sent: u64,
     /// Bytes of the body, before encryption.
     pub body_bytes: u64,
-    /// Where the records were encrypted; [`TxPath::User`] where there are none.
+    /// The place where the records were encrypted; [`TxPath::User`] where there are none.
     pub path: TxPath,
     /// Why that was not the preferred path.
     pub reason: Option<Reason>,
-    /// What the handshake agreed on, the server's name included; none over plain HTTP.
+    /// The parameters that the handshake agreed on, the server's name included; none over plain HTTP.
     pub session: Option<&'a Session>,
     /// The `Referer` field, as sent.
     pub referer: Option<&'a [u8]>,
@@ -79,9 +79,9 @@ pub struct ResponseEntry<'a> {
     pub connection: u64,
     /// Which request of its connection this was, from 1.
     pub request_number: u64,
-    /// What it is called.
+    /// Its name.
     pub request_id: &'a RequestId,
-    /// Whether the body ended where its head had promised.
+    /// True if the body ended where its head had promised.
     pub completed: bool,
 }
 
@@ -131,7 +131,7 @@ impl Destination {
 pub struct LogError {
     /// The log; none if it is the matter of all.
     pub target: Option<LogTarget>,
-    /// What happened.
+    /// The error.
     pub error: io::Error,
 }
 
@@ -154,7 +154,7 @@ impl From<io::Error> for LogError {
 
 #[derive(Debug)]
 struct Shared {
-    /// Whether there is a log of the process. What follows is read for each response and changed by a reload.
+    /// True if there is a log of the process. The fields that follow are read for each response and changed by a reload.
     is_on: AtomicBool,
     /// `FORMAT_*`.
     format: AtomicU8,
@@ -280,7 +280,7 @@ impl Drop for AccessLog {
 }
 
 impl WorkerLog {
-    /// Whether lines are written there at all; gathering what they say can otherwise be spared.
+    /// True if lines are written there at all; gathering what they say can otherwise be spared.
     #[must_use]
     pub fn is_on(&self, destination: &Destination) -> bool {
         match destination {
@@ -375,7 +375,7 @@ fn lock(pending: &Mutex<Pending>) -> MutexGuard<'_, Pending> {
     pending.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How far a worker may be ahead of the writer before lines are dropped.
+/// Returns how far a worker may be ahead of the writer before lines are dropped.
 const fn backlog_bytes_max(buffer_bytes: usize) -> usize {
     let buffers = buffer_bytes.saturating_mul(BACKLOG_BUFFERS);
     if buffers < BACKLOG_BYTES_MIN { BACKLOG_BYTES_MIN } else { buffers }
@@ -395,7 +395,7 @@ const BACKLOG_BYTES_MIN: usize = 64 * 1024;
 /// Commands waiting for the writer. Nobody waits for room here.
 const COMMANDS_MAX: usize = 64;
 
-/// How long the writer may take to write what is pending and do what it is asked to.
+/// The time the writer may take to write what is pending and do what it is asked to.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(2);
 
 #[cfg(test)]

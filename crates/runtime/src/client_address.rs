@@ -1,11 +1,11 @@
-//! Where a client is: at an address, or at the other end of a Unix socket, whose clients have none.
+//! The place of a client: at an address, or at the other end of a Unix socket, whose clients have none.
 //!
 //! In limits, rates and balance all clients of Unix sockets are one client. No network holds it.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-/// Where a client is.
+/// The place of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientAddress {
     /// At this address and port. Port 0: its port is not known.
@@ -14,7 +14,7 @@ pub enum ClientAddress {
     Unix,
 }
 
-/// Where a client is, without its port: what limits tell clients apart by.
+/// The place of a client, without its port: limits tell clients apart by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ClientHost {
     /// At this address.

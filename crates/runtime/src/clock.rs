@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use kettle_http::date::write_imf_fixdate;
 use kettle_kernel::process::{monotonic_time_coarse, wall_time_coarse};
 
-/// Where the time comes from. Tests bring their own.
+/// The source of the time. Tests bring their own.
 pub trait Clock {
     /// The time of day, for `date` lines.
     fn wall(&self) -> SystemTime;
@@ -72,7 +72,7 @@ impl Default for DateLine {
     }
 }
 
-/// Whether something was never done, or this long ago.
+/// True if something was never done, or this long ago.
 pub fn is_long_ago(moment: Option<Instant>, time: Duration) -> bool {
     moment.is_none_or(|moment| moment.elapsed() >= time)
 }

@@ -36,7 +36,7 @@ impl Interrupt {
     }
 }
 
-/// What a connection waits in the middle of. It decides how long a server that stops waits with it.
+/// The stage in the middle of which a connection waits. It decides how long a server that stops waits with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// A request that is complete, or its response: as long as the drain may take.
@@ -77,7 +77,8 @@ impl Deadlines {
     /// A deadline for a new connection.
     #[must_use]
     pub fn register(&self) -> Rc<Deadline> {
-        // Who comes while the server stops may have waited for the room that others made: its time begins with the next tick.
+        // A client that comes while the server stops may have waited for the room that others made: its time begins with the
+        // next tick.
         let is_late = self.state.is_due_over.get();
         let deadline = Rc::new(Deadline {
             state: Rc::clone(&self.state),
@@ -96,7 +97,7 @@ impl Deadlines {
         self.wake_interrupted();
     }
 
-    /// How many ticks have passed.
+    /// The number of ticks that have passed.
     #[must_use]
     pub fn ticks(&self) -> u32 {
         self.state.ticks.get()
@@ -120,7 +121,7 @@ impl Deadlines {
         self.wake_interrupted();
     }
 
-    /// Whether the server is stopping.
+    /// True if the server is stopping.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.state.draining_since.get().is_some()
@@ -198,7 +199,7 @@ impl Deadline {
         self.wait(Stage::Idle, poll)
     }
 
-    /// How many ticks have passed on its worker.
+    /// The number of ticks that have passed on its worker.
     pub fn ticks(&self) -> u32 {
         self.state.ticks.get()
     }

@@ -35,13 +35,13 @@ pub struct Disks {
     timeout: Duration,
     devices: RefCell<HashMap<DeviceKey, Arc<Device>>>,
     open_files: Arc<AtomicUsize>,
-    /// What may wait to be written to each of them.
+    /// The bytes that may wait to be written to each of them.
     unwritten_bytes_max: Cell<usize>,
     /// Has no permits, and is closed when the time to drain is over.
     drain: Arc<Semaphore>,
 }
 
-/// What is known of where a device is.
+/// The key of a device, as far as is known where it is.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum DeviceKey {
     /// Its number (`st_dev`).
@@ -59,12 +59,12 @@ pub struct DiskDeadline(Instant);
 pub struct Abandoned(Arc<AtomicBool>);
 
 impl Abandoned {
-    /// What nobody waits for from the start.
+    /// An answer for which nobody waits from the start.
     pub fn already() -> Self {
         Self(Arc::new(AtomicBool::new(true)))
     }
 
-    /// Whether it need not go on.
+    /// True if it need not go on.
     #[must_use]
     pub fn is_so(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -260,7 +260,7 @@ impl Disks {
         tokio::select! {
             biased;
             done = timeout_at(deadline.0, waiting) => done.unwrap_or(Err(WaitError::TimedOut)),
-            // What is left of the drain is for the answer that says so.
+            // The rest of the drain is for the answer that says so.
             _ = self.drain.acquire() => Err(WaitError::Ended),
         }
     }
@@ -275,7 +275,7 @@ pub struct Device {
     /// One for each call among them that takes much work or memory.
     turns: Arc<Semaphore>,
     waiting: AtomicUsize,
-    /// Whether it refused to say what is in memory (`RWF_NOWAIT`).
+    /// True if it refused to say what is in memory (`RWF_NOWAIT`).
     is_silent: AtomicBool,
     pace: ReadPace,
     /// Files that the worker has open, on this device and others.
@@ -288,7 +288,7 @@ pub struct Device {
 /// A file, or whatever else closes one.
 type Unclosed = Box<dyn fmt::Debug + Send>;
 
-/// How bytes of a file are read so that the worker does not wait for a disk.
+/// The way bytes of a file are read so that the worker does not wait for a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadMode {
     /// By the worker, if the kernel says that they are in memory.
@@ -316,13 +316,13 @@ impl Device {
         }
     }
 
-    /// Whether any call on it may wait for ever, even those that only look at what is open.
+    /// True if any call on it may wait for ever, even those that only look at what is open.
     #[must_use]
     pub fn is_remote(&self) -> bool {
         self.file_system.is_remote()
     }
 
-    /// How its files are read now.
+    /// Returns the way its files are read now.
     #[must_use]
     pub fn reading(&self, now: Duration) -> ReadMode {
         if self.is_remote() {
@@ -368,8 +368,8 @@ impl Device {
         self.begin_closing();
     }
 
-    /// Closes what is left where a place is free. Whoever has the last one looks again when it is given back: what comes before that
-    /// finds none. Without a runtime or a thread, the next call closes it.
+    /// Closes what is left where a place is free. The task with the last one looks again when it is given back: what comes
+    /// before that finds none. Without a runtime or a thread, the next call closes it.
     fn begin_closing(self: &Arc<Self>) {
         if self.left().is_empty() {
             return;
@@ -437,7 +437,7 @@ const QUEUE_MAX: usize = 4_096;
 /// Files up to this size are closed by the worker: giving back their blocks takes no longer than sending a part of them.
 const CLOSED_AT_ONCE_BYTES_MAX: u64 = 4 * 1_024 * 1_024;
 
-/// How long a disk may still take where the time for an answer is over: enough for one that is well.
+/// The time a disk may still take where the time for an answer is over: enough for one that is well.
 const MOMENT: Duration = Duration::from_secs(1);
 
 /// A deadline for calls that wait as long as it takes.

@@ -22,8 +22,9 @@ use zstd::stream::write::Encoder as ZstdEncoder;
 
 pub use at_once::compress;
 
-/// What encoders may take, which all workers share: places for those of small files, each of which holds up to [`ENCODER_BYTES_MAX`]
-/// while it is at work, and memory for those of bodies on their way, which last as long as their clients take.
+/// The memory that encoders may take, which all workers share: places for those of small files, each of which holds up to
+/// [`ENCODER_BYTES_MAX`] while it is at work, and memory for those of bodies on their way, which last as long as their clients
+/// take.
 #[derive(Clone, Debug)]
 pub struct EncoderPlaces {
     files: Arc<Semaphore>,
@@ -183,9 +184,9 @@ impl State {
 /// A body that is coded as it comes: what its encoder and its source are about.
 pub struct Encoding {
     encoder: Encoder,
-    /// What is not coded yet of the last piece.
+    /// The part of the last piece that is not coded yet.
     plain: Bytes,
-    /// What was coded since others had a turn.
+    /// The bytes coded since others had a turn.
     step_bytes: usize,
     /// True if all that was taken has been sent.
     is_flushed: bool,
@@ -198,8 +199,9 @@ impl Encoding {
         Self { encoder, plain: Bytes::new(), step_bytes: 0, is_flushed: true, is_over: false }
     }
 
-    /// The next coded piece of what `poll_plain` yields; `None` at the end. Where that has nothing more for now, all that it yielded is
-    /// flushed: nothing that came is held back. Pending without a cause once it has worked for as long as a worker may be held up.
+    /// The next coded piece of what `poll_plain` yields; `None` at the end. If the source has nothing more for now, all that it
+    /// yielded is flushed: nothing that came is held back. Pending without a cause once it has worked for as long as a worker
+    /// may be held up.
     ///
     /// # Errors
     /// The source's, without an end of the coded body.
@@ -252,7 +254,7 @@ impl fmt::Debug for Encoder {
     }
 }
 
-/// What an encoder of a body on its way holds at most beside what it has not sent.
+/// Returns the bytes that an encoder of a body on its way holds at most beside what it has not sent.
 fn stream_bytes_max(coding: Coding) -> usize {
     match coding {
         Coding::Gzip => GZIP_BYTES_MAX,
@@ -264,12 +266,12 @@ fn stream_bytes_max(coding: Coding) -> usize {
 /// Fields about the bytes of a body as they are sent (RFC 9530, and what came before it).
 pub const OF_BYTES: [&str; 4] = ["content-digest", "content-md5", "digest", "repr-digest"];
 
-/// What an encoder of a file holds at most beside the file and its compressed form, which count as files in memory.
+/// The bytes that an encoder of a file holds at most beside the file and its compressed form, which count as files in memory.
 pub const ENCODER_BYTES_MAX: usize = 4 << 20;
-/// How long a request waits for a place. Then the file goes out as it is, and the next request tries again.
+/// The time a request waits for a place. Then the file goes out as it is, and the next request tries again.
 const PLACE_TIME_MAX: Duration = Duration::from_millis(250);
 
-/// What is coded at most before others have a turn: about a millisecond of brotli.
+/// The bytes coded at most before others have a turn: about a millisecond of brotli.
 pub const STEP_BYTES: usize = 32 * 1_024;
 /// Fewer coded bytes wait for more, as long as the source has some.
 const SENT_BYTES_MIN: usize = 8 * 1_024;

@@ -1,5 +1,5 @@
-//! What each worker has at hand, whatever it serves: time, deadlines, turns, threads for disks, pipes, encoders, counters, the log of
-//! requests. Nothing here knows a connection or a message.
+//! The tools of each worker, whatever it serves: time, deadlines, turns, threads for disks, pipes, encoders, counters, the log
+//! of requests. Nothing here knows a connection or a message.
 #![forbid(unsafe_code)]
 
 pub mod access_log;

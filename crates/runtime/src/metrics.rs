@@ -1,4 +1,4 @@
-//! What the workers count, and how it is added up when someone asks.
+//! The counts of the workers, and how they are added up when someone asks.
 //!
 //! Each worker writes its own relaxed atomics, so the hot path takes no lock and shares no cache
 //! line with another worker. `table` declares the counters, `counter` their shapes; `render` writes the text for
@@ -27,9 +27,9 @@ pub use writer::{Metric, MetricWriter};
 /// Which direction of a connection changed its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyDirection {
-    /// What the peer sends.
+    /// The bytes that the peer sends.
     Rx,
-    /// What we send.
+    /// The bytes that we send.
     Tx,
 }
 
@@ -41,7 +41,7 @@ impl Label for KeyDirection {
     }
 }
 
-/// What a look into the cache of open files led to.
+/// The outcome of a look into the cache of open files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// The file was there.
@@ -108,7 +108,7 @@ impl WorkerMetrics {
         }
     }
 
-    /// What came of asking a client for its certificate.
+    /// Counts the outcome of asking a client for its certificate.
     pub fn client_certificate(&self, outcome: &'static str) {
         self.client_certificates.add_one([outcome]);
     }
@@ -198,7 +198,7 @@ impl WorkerMetrics {
         self.kernel_rekeys.add_many(changes.kernel.into());
     }
 
-    /// How many files this worker holds open now.
+    /// The number of files this worker holds open now.
     pub fn open_files(&self, files: u64) {
         self.open_files.set(files);
     }
@@ -248,12 +248,12 @@ impl Metrics {
         }
     }
 
-    /// What something of the process counts by itself, whatever the configuration, is written from here. Once.
+    /// Numbers that something of the process counts by itself, whatever the configuration, are written from here. Once.
     pub fn set_process_source(&self, source: Arc<dyn NamedCounters>) {
         let _ = self.process_source.set(source);
     }
 
-    /// What the configuration in force counts by itself, under names of the operator's, is written from here.
+    /// Numbers that the configuration in force counts by itself, under names of the operator's, are written from here.
     pub fn set_source(&self, source: Arc<dyn NamedCounters>) {
         *self.source.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
     }

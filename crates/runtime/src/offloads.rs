@@ -1,4 +1,4 @@
-//! Whether a connection may move what it sends into the kernel, and what is learned when one tries.
+//! Decides whether a connection may move what it sends into the kernel, and what is learned when one tries.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -12,7 +12,7 @@ use crate::metrics::WorkerMetrics;
 use crate::tx_path::Reason;
 use crate::tx_path::switch::TxPathSwitch;
 
-/// What is known of moving into the kernel: from the probe, from the operator, from those that tried.
+/// The knowledge on moving into the kernel: from the probe, from the operator, from those that tried.
 pub struct Offloads {
     capabilities: Arc<Capabilities>,
     tx_path_switch: Arc<TxPathSwitch>,
@@ -50,7 +50,7 @@ impl Offloads {
         self.obstacle(session).or_else(|| lacks_splice.then_some(Reason::KernelLacksSplice))
     }
 
-    /// Whether this kernel changes keys (Linux 6.14).
+    /// True if this kernel changes keys (Linux 6.14).
     pub fn can_rekey(&self) -> bool {
         self.capabilities.carries_rekey()
     }
@@ -87,8 +87,8 @@ impl Offloads {
         }
     }
 
-    /// Counts how often the keys of a connection that has ended had changed. What the kernel refused there ends connections as
-    /// at the switch, and is tried no more either.
+    /// Counts how often the keys of a connection that has ended had changed. A change that the kernel refused there ends
+    /// connections as at the switch, and is tried no more either.
     pub fn keys_changed(&self, session: Option<&Session>, changes: KeyChanges) {
         self.metrics.keys_changed(changes);
         if let Some(reason) = changes.refused {

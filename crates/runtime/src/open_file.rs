@@ -58,19 +58,19 @@ impl OpenFile {
         }
     }
 
-    /// What it lies on.
+    /// Returns the device on which it lies.
     #[must_use]
     pub fn device(&self) -> &Arc<Device> {
         &self.device
     }
 
-    /// Where it is now, as [`path_of`] says.
+    /// Returns where it is now, as [`path_of`] says.
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
         path_of(self.file())
     }
 
-    /// How much of it may be sent, as it was when it was opened; the file may have changed since.
+    /// Returns how much of it may be sent, as it was when it was opened; the file may have changed since.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -103,7 +103,7 @@ impl Drop for OpenFile {
     }
 }
 
-/// Where an open file is now, without symlinks; what was removed has ` (deleted)` behind its name.
+/// Returns where an open file is now, without symlinks; a removed file has ` (deleted)` behind its name.
 /// `None` where there is no `/proc`.
 #[must_use]
 pub fn path_of(fd: impl AsFd) -> Option<PathBuf> {

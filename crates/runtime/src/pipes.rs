@@ -37,7 +37,7 @@ impl Pipes {
         }
     }
 
-    /// How many are in use.
+    /// Returns the number in use.
     #[must_use]
     pub fn in_use(&self) -> usize {
         self.in_use.get()

@@ -1,4 +1,4 @@
-//! How much one client may ask, counted for all workers together.
+//! The rate at which one client may ask, counted for all workers together.
 //!
 //! A client is a network. Its bucket is one time: when it would be full again. The table is made of small sets, chosen by a
 //! keyed hash, each with its own lock, which is held for a few instructions. A set that is full forgets the client whose
@@ -29,7 +29,7 @@ struct Table {
     sets: Box<[Mutex<[Bucket; WAYS]>]>,
 }
 
-/// What is known of a client. An empty place has network zero, which no client has: IPv4 networks have the bits of their mapped
+/// The state of a client. An empty place has network zero, which no client has: IPv4 networks have the bits of their mapped
 /// form.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bucket {

@@ -30,7 +30,7 @@ use crate::metrics::{MetricWriter, NamedCounters};
 pub use flow::{FlowNext, SpoolFlow};
 use share::{Share, Shares};
 
-/// Where bodies are stored, and what they take together.
+/// The place of stored bodies, and the bytes they take together.
 #[derive(Debug)]
 pub struct Spool {
     directory: PathBuf,
@@ -57,14 +57,14 @@ pub struct Spooled {
     disks: Disks,
     device: Arc<Device>,
     file: Option<Arc<File>>,
-    /// How much is in the file, and how much of that was given out.
+    /// The bytes in the file, and how much of that was given out.
     file_bytes: u64,
     read_bytes: u64,
-    /// What comes behind that, and whether it was given out though it stays.
+    /// The bytes behind that, and whether they were given out though they stay.
     memory: Vec<u8>,
     stays: bool,
     is_memory_read: bool,
-    /// How long the piece is that was given out last, as far as it counts.
+    /// The length of the piece that was given out last, as far as it counts.
     lent_bytes: usize,
     reading: Option<Reading>,
 }
@@ -72,7 +72,7 @@ pub struct Spooled {
 /// A piece on its way from the disk.
 type Reading = Pin<Box<dyn Future<Output = Result<Vec<u8>, SpoolError>>>>;
 
-/// What one body takes of the spool's bounds.
+/// The share of one body of the spool's bounds.
 struct Held {
     spool: Arc<Spool>,
     client: ClientHost,
@@ -88,7 +88,7 @@ pub enum SpoolError {
     Full,
     /// The disk was not waited for any longer.
     Unanswered(WaitError),
-    /// What the disk says.
+    /// The error of the disk.
     Disk(io::Error),
 }
 
@@ -164,13 +164,13 @@ impl Spool {
         self.bytes_max.store(bytes, Ordering::Relaxed);
     }
 
-    /// What all bodies take now.
+    /// Returns the bytes of all bodies now.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.shares().all.bytes
     }
 
-    /// How many of them are in files.
+    /// Returns the number of them in files.
     #[must_use]
     pub fn files(&self) -> usize {
         self.shares().all.files
@@ -246,7 +246,7 @@ impl Spool {
         let name = format!("body-{}-{number}", process::id());
         let alone = FILE_FLAGS | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let file = match retry_on_intr(|| openat(directory, &name, alone, FILE_MODE)) {
-            // What a process before this one left when it was killed.
+            // A file that a process before this one left when it was killed.
             Err(Errno::EXIST) => {
                 unlinkat(directory, &name, AtFlags::empty())?;
                 retry_on_intr(|| openat(directory, &name, alone, FILE_MODE))?
@@ -309,7 +309,7 @@ impl Spooled {
         Ok(())
     }
 
-    /// Where it is stored.
+    /// Returns the spool in which it is stored.
     #[must_use]
     pub fn spool(&self) -> &Spool {
         &self.held.spool
@@ -326,7 +326,7 @@ impl Spooled {
         (self.read_bytes, self.is_memory_read) = (0, false);
     }
 
-    /// How long the body is.
+    /// The length of the body.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.held.bytes
@@ -441,7 +441,7 @@ impl Drop for Held {
     }
 }
 
-/// What is stored, of what may be.
+/// The stored bytes, and the bound of them.
 impl NamedCounters for Spool {
     fn write(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let Share { bytes, files } = self.shares().all;
@@ -458,10 +458,10 @@ const FILE_FLAGS: OFlags = OFlags::RDWR.union(OFlags::CLOEXEC);
 /// Nobody else's to read.
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// What one body keeps in memory, beside the file or in its place.
+/// The bytes that one body keeps in memory, beside the file or in its place.
 const MEMORY_BYTES_MAX: usize = 64 * 1_024;
 
-/// What is read of a file at a time.
+/// The bytes that are read of a file at a time.
 const READ_BYTES_MAX: usize = 64 * 1_024;
 
 /// The same, and what is written, where all bodies together have no room left in memory: it counts for nothing, and each file has one.

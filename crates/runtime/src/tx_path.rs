@@ -4,7 +4,7 @@
 
 pub mod switch;
 
-/// Where the records of one response, or of one direction of a tunnel, were encrypted, and how their bytes got there.
+/// The place where the records of one response, or of one direction of a tunnel, were encrypted, and how their bytes got there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TxPath {
     /// Encrypted in this process and written to the socket.
@@ -42,12 +42,12 @@ impl TxPath {
     }
 }
 
-/// What went one way through a tunnel.
+/// The bytes that went one way through a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// Plaintext that the other side's connection took.
     pub bytes: u64,
-    /// How its last bytes went.
+    /// The way its last bytes went.
     pub path: TxPath,
     /// Why that is not the preferred way.
     pub reason: Option<Reason>,
@@ -78,7 +78,7 @@ pub enum Reason {
     SlowDisk,
     /// The probe at start-up found that this kernel does not splice into kernel TLS.
     KernelLacksSplice,
-    /// What a tunnel receives in TLS is opened in this process.
+    /// The records that a tunnel receives in TLS are opened in this process.
     ReceivedHere,
     /// Less has gone through this direction of a tunnel than pays for the kernel's help.
     SmallTunnel,

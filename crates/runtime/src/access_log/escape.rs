@@ -1,4 +1,4 @@
-//! What peers send, made safe to stand in a log: no line can be broken, no terminal driven.
+//! Bytes that peers send, made safe to stand in a log: no line can be broken, no terminal driven.
 
 /// Writes a JSON string, quotes included, for any bytes.
 ///

@@ -1,4 +1,4 @@
-//! What a request is called: in log and error pages, and towards backends (`X-Request-Id`).
+//! The name of a request: in log and error pages, and towards backends (`X-Request-Id`).
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -15,7 +15,7 @@ pub enum RequestId {
         /// The request.
         number: u64,
     },
-    /// What a trusted proxy calls it.
+    /// The name that a trusted proxy gave it.
     Said(Box<str>),
 }
 

@@ -13,16 +13,16 @@ use super::format::{
 use crate::client_address::ClientAddress;
 use crate::tx_path::{Flow, Reason};
 
-/// What is known of one tunnel when it is over.
+/// The facts known of one tunnel when it is over.
 #[derive(Clone, Copy, Debug)]
 pub struct TunnelEntry<'a> {
     /// When its connection was accepted.
     pub time: SystemTime,
     /// The client, by its PROXY header where it came with one.
     pub remote: ClientAddress,
-    /// Who connected to us: the load balancer, where that is not the client.
+    /// The peer that connected to us: the load balancer, where that is not the client.
     pub peer: ClientAddress,
-    /// Where it listens.
+    /// The address of its listener.
     pub listener: &'a ListenAddress,
     /// The backend's name.
     pub backend: &'a str,
@@ -30,19 +30,19 @@ pub struct TunnelEntry<'a> {
     pub server: Option<&'a str>,
     /// The time the server took to take the connection.
     pub connect_time: Option<Duration>,
-    /// What went to the backend; nothing if nothing could.
+    /// The flow to the backend; nothing if nothing could go.
     pub to_backend: Option<Flow>,
-    /// What went to the client; nothing if nothing could.
+    /// The flow to the client; nothing if nothing could go.
     pub to_client: Option<Flow>,
-    /// How it ended.
+    /// The way it ended.
     pub end: &'a str,
     /// Why no server could be had, for a person.
     pub failure: Option<&'a str>,
-    /// What the handshake with the client agreed on.
+    /// The parameters that the handshake with the client agreed on.
     pub session: Option<&'a Session>,
     /// The name the client asked for.
     pub server_name: Option<&'a str>,
-    /// What the handshake with the server agreed on.
+    /// The parameters that the handshake with the server agreed on.
     pub server_session: Option<&'a Session>,
     /// From accept to the end.
     pub duration: Duration,

@@ -1,4 +1,4 @@
-//! What a response's line says of the backend that was asked for it.
+//! The part of a response's line about the backend that was asked for it.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::format::{
     microseconds, number_member, quoted_field, text_member, word_field, write_number,
 };
 
-/// What came of asking a backend.
+/// The outcome of asking a backend.
 #[derive(Clone, Copy, Debug)]
 pub struct UpstreamEntry<'a> {
     /// The backend's name.
@@ -19,9 +19,9 @@ pub struct UpstreamEntry<'a> {
     pub connect_time: Option<Duration>,
     /// The time from the request to the first byte of its response.
     pub first_byte: Option<Duration>,
-    /// Whether the connection had served a request before.
+    /// True if the connection had served a request before.
     pub is_reused: bool,
-    /// How often the request was sent again.
+    /// The number of times the request was sent again.
     pub retries: u32,
     /// Why there is no response of a server's.
     pub failure: Option<&'a str>,

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 use super::{LogError, Pending, lock};
 
-/// What the writer is asked to do.
+/// A command to the writer.
 #[derive(Debug)]
 pub(super) enum Command {
     /// Write now: some worker's buffer is full.
@@ -301,7 +301,7 @@ fn write_lines(log: &mut (impl Write + AsFd), lines: &[u8]) -> Result<(), TornWr
     flushed.map_err(|error| TornWrite { written_bytes: lines.len(), error })
 }
 
-/// How long the whole lines are that a pipe takes as one. A longer line is written alone, and may be torn there.
+/// The length of the whole lines that a pipe takes as one. A longer line is written alone, and may be torn there.
 fn piece_bytes(lines: &[u8]) -> usize {
     let is_end = |byte: &u8| *byte == b'\n';
     let fits = lines.get(..PIPE_BUF).map(|fits| fits.iter().rposition(is_end));
@@ -344,10 +344,10 @@ fn open_file(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// What a pipe takes without another writer's bytes in between (pipe(7)).
+/// The bytes that a pipe takes without another writer's bytes in between (pipe(7)).
 const PIPE_BUF: usize = 4_096;
 
-/// How long a line may wait for its write when traffic is low.
+/// The time a line may wait for its write when traffic is low.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

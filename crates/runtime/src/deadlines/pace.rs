@@ -36,7 +36,7 @@ impl Pace {
         self.left_bytes = self.left_bytes.saturating_sub(due);
     }
 
-    /// How long it may be waited for now if it takes nothing.
+    /// The time it may be waited for now if it takes nothing.
     #[must_use]
     pub fn left(&self) -> Duration {
         Duration::from_secs(self.left_bytes / BYTES_PER_SECOND_MIN)

@@ -68,7 +68,8 @@ fn a_part_of_a_second_is_not_cut_off() {
     }
 }
 
-/// How many ticks a client of this pace is waited for that takes a byte at each, of at most 100.
+/// The number of ticks a client of this pace is waited for that takes a byte at each, of at most
+/// 100.
 fn ticks_of_a_trickle(mut pace: Option<Pace>) -> u32 {
     let deadlines = Deadlines::default();
     let deadline = deadlines.register();

@@ -24,7 +24,7 @@ pub(super) struct Later {
 
 pub(super) struct CallQueue {
     calls: VecDeque<(usize, Call)>,
-    /// What those that are still to be made hold, and the one that is being made.
+    /// The bytes that those that are still to be made hold, and the one that is being made.
     bytes: usize,
     bytes_max: usize,
     is_running: bool,
@@ -34,7 +34,7 @@ pub(super) struct CallQueue {
 type Call = Box<dyn FnOnce() + Send>;
 
 impl Device {
-    /// Whether a call that holds this many bytes still fits. Only threads that have made one make room, so it stays true until this
+    /// True if a call that holds this many bytes still fits. Only threads that have made one make room, so it stays true until this
     /// worker hands one over.
     #[must_use]
     pub fn has_room(self: &Arc<Self>, bytes: usize) -> bool {
@@ -62,7 +62,7 @@ impl Device {
         self.run_queue();
     }
 
-    /// Begins with the calls that wait, unless that was done. Where no thread can be started, they wait for the next question
+    /// Begins with the calls that wait, unless that was done. If no thread can be started, they wait for the next question
     /// whether there is room.
     pub(super) fn run_queue(self: &Arc<Self>) {
         let mut queue = self.later.lock();
@@ -136,7 +136,7 @@ impl CallQueue {
         self.bytes.saturating_add(bytes) <= self.bytes_max && self.calls.len() < CALLS_MAX
     }
 
-    /// Whether another fetch may begin. Where the disk is hardly behind, that is so however many are under way: their backends may be
+    /// True if another fetch may begin. If the disk is hardly behind, that is so however many are under way: their backends may be
     /// slow.
     pub(super) fn has_free_room(&self) -> bool {
         self.is_hardly_behind() || self.has_unreserved(0)
@@ -146,7 +146,7 @@ impl CallQueue {
         self.bytes <= self.bytes_max / HARDLY_PART && self.calls.len() <= CALLS_MAX / HARDLY_PART
     }
 
-    /// Whether there is so much that neither calls nor reservations take, and for one more of them.
+    /// True if there is so much that neither calls nor reservations take, and for one more of them.
     fn has_unreserved(&self, bytes: usize) -> bool {
         let taken = self.bytes.saturating_add(self.reservations.bytes_with_another());
         taken.saturating_add(bytes) <= self.bytes_max
@@ -188,8 +188,8 @@ impl fmt::Debug for CallQueue {
     }
 }
 
-/// What the calls that one worker leaves to one device may hold, and how many they may be: a disk that is slow for a moment is no
-/// reason to lose anything, and one that hangs costs no more than this.
+/// The bytes that the calls of one worker to one device may hold, and how many they may be: a disk that is slow for a moment is
+/// no reason to lose anything, and one that hangs costs no more than this.
 pub const UNWRITTEN_BYTES_MAX: usize = 32 * 1_024 * 1_024;
 const CALLS_MAX: usize = 16_384;
 

@@ -1,7 +1,7 @@
-//! Whether a device that does not say what is in memory is quick enough to be read by the worker itself.
+//! Tells whether a device that does not say what is in memory is quick enough to be read by the worker itself.
 //!
 //! Such a device is read on threads until it proves quick there, then by the worker until a read has to wait for long.
-//! What counts is waiting: who only loses the processor in the middle of a read has learned nothing about the device.
+//! Only waiting counts: a worker that just loses the processor in the middle of a read has learned nothing about the device.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use kettle_kernel::process::voluntary_context_switches;
 
-/// How a device did of late. Only one worker writes it.
+/// The pace of a device of late. Only one worker writes it.
 #[derive(Debug, Default)]
 pub struct ReadPace {
     /// Reads on threads since the last that was slow.
@@ -26,7 +26,7 @@ impl ReadPace {
         Self { quick_there: AtomicU32::new(PROOF_READS), slow_until: AtomicU64::new(0) }
     }
 
-    /// Whether the worker may read it.
+    /// True if the worker may read it.
     pub fn is_quick(&self, now: Duration) -> bool {
         self.quick_there.load(Relaxed) >= PROOF_READS
             && milliseconds(now) >= self.slow_until.load(Relaxed)
@@ -64,7 +64,7 @@ fn milliseconds(moment: Duration) -> u64 {
 
 /// A read that waits for less got its bytes from memory, or from a disk so quick that waiting for it harms nobody.
 const QUICK_MAX: Duration = Duration::from_millis(1);
-/// How long a device that held up the worker is left to threads at least.
+/// The time a device that held up the worker is left to threads at least.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Reads on threads, one after the other, by which a device proves that it is quick.
 const PROOF_READS: u32 = 16;

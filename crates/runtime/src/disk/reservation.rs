@@ -1,5 +1,5 @@
 //! Room for what fetches bring, reserved before they begin: a disk that is behind slows down what asks for more, and loses nothing of it.
-//! What is here already waits for nothing; see [`later`](super::later) for where it goes.
+//! Bytes that are here already wait for nothing; see [`later`](super::later) for where they go.
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::poll_fn;
@@ -23,11 +23,11 @@ pub struct Reservation {
 #[derive(Debug, Default)]
 pub(super) struct Reservations {
     held: usize,
-    /// What one of them brings: as much as the largest of late.
+    /// The bytes that one of them brings: as much as the largest of late.
     each_bytes: usize,
     /// In the order in which they came.
     waiting: BTreeMap<u64, WaitingFetch>,
-    /// How many of those are one client's.
+    /// The number of those of each client.
     of_client: HashMap<ClientHost, usize>,
     tickets: u64,
 }
@@ -104,7 +104,7 @@ impl Reservations {
         Some(self.tickets)
     }
 
-    /// Whether it waited.
+    /// True if it waited.
     fn leave(&mut self, ticket: u64) -> bool {
         let Some(WaitingFetch { client, .. }) = self.waiting.remove(&ticket) else { return false };
         self.is_left_by(client);
@@ -137,24 +137,24 @@ impl Reservations {
         !self.waiting.is_empty()
     }
 
-    /// How many have room.
+    /// Returns the number of those that have room.
     pub(super) fn held(&self) -> usize {
         self.held
     }
 
-    /// What these will bring, and one more.
+    /// Returns the bytes that these and one more will bring.
     pub(super) fn bytes_with_another(&self) -> usize {
         (self.held + 1).saturating_mul(self.each_bytes)
     }
 }
 
-/// How long the beginning of a fetch waits for room. Behind that its answer is kept if nobody is in the way.
+/// The time the beginning of a fetch waits for room. Behind that its answer is kept if nobody is in the way.
 const WAIT_MAX: Duration = Duration::from_millis(250);
 
 /// Fetches of a worker that may wait for one device: as many as requests may. At most half of them are one client's.
 const WAITING_MAX: usize = QUEUE_MAX;
 
-/// How much of the difference to a larger one is forgotten with each that is smaller.
+/// The part of the difference to a larger one that is forgotten with each that is smaller.
 const FORGOTTEN_PART: usize = 64;
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
 /// Makes a call on a thread that may wait, whoever waits for what it returns; nothing comes of one that panics, or that the end of
-/// the runtime finds in the queue. Where there is no thread, and none can be started, the call is dropped here, unmade: so it is
+/// the runtime finds in the queue. If there is no thread, and none can be started, the call is dropped here, unmade: so it is
 /// outside of a runtime.
 #[must_use = "the call may have been dropped"]
 pub fn on_thread<T: Send + 'static>(
@@ -20,8 +20,8 @@ pub fn on_thread<T: Send + 'static>(
         return None;
     }
     // tokio panics where it has no thread and gets none, holding no lock (`Spawner::spawn_blocking` in its runtime/blocking/pool.rs,
-    // 1.54). What it was given stays in its queue until it has a thread for something else. A call holds what others wait for,
-    // such as a place at its device; so the queue gets but a slot with it, which is emptied at once.
+    // 1.54). The call that it was given stays in its queue until it has a thread for something else. A call holds what others
+    // wait for, such as a place at its device; so the queue gets but a slot with it, which is emptied at once.
     let slot = Arc::new(Mutex::new(Some(call)));
     let queued = Arc::clone(&slot);
     let begin = || runtime.spawn_blocking(move || take(&queued).map(|call| call()));
@@ -46,7 +46,7 @@ thread_local! {
     static REFUSED: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// How long no other is asked for then: each try says so on standard error, and leaves its slot in the queue.
+/// The time no other is asked for then: each try says so on standard error, and leaves its slot in the queue.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// A runtime that has no thread for what may wait: the kernel has no room for a stack of this size.

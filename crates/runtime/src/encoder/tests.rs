@@ -50,14 +50,15 @@ fn places(bytes: usize) -> EncoderPlaces {
     EncoderPlaces::new(1, bytes)
 }
 
-/// What a source does.
+/// A step of a source.
 #[derive(Clone, Debug)]
 enum Step {
     Piece(usize),
     Nothing,
 }
 
-/// What came of asking an encoding until it is over or fails: the coded bytes, and how much could be decoded at each wait.
+/// Returns the outcome of asking an encoding until it is over or fails: the coded bytes, and how much could be decoded at each
+/// wait.
 fn run(coding: Coding, plain: &[u8], steps: &[Step], cut: bool) -> (Vec<u8>, bool) {
     let mut encoding = Encoding::new(places(1 << 24).encoder(coding, None).unwrap());
     let mut context = Context::from_waker(Waker::noop());

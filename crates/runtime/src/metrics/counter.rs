@@ -12,7 +12,7 @@ use crate::tx_path::TxPath;
 
 /// A way to count: how it is read, added up over workers and written.
 pub trait Shape {
-    /// What was counted at one moment.
+    /// The numbers at one moment.
     type Reading;
 
     /// Reads it.
@@ -32,7 +32,7 @@ pub trait Shape {
     ) -> fmt::Result;
 }
 
-/// How often something happened.
+/// The number of times something happened.
 #[derive(Debug, Default)]
 pub struct Count(AtomicU64);
 
@@ -59,7 +59,7 @@ impl Shape for Count {
     }
 }
 
-/// How many there are now.
+/// The number of things there are now.
 #[derive(Debug, Default)]
 pub struct Gauge(AtomicU64);
 
@@ -113,7 +113,7 @@ impl Shape for Seconds {
     }
 }
 
-/// What begins and ends: how many began, and how many there are now.
+/// Things that begin and end: how many began, and how many there are now.
 #[derive(Debug, Default)]
 pub struct Lifetimes {
     begun: AtomicU64,
@@ -123,14 +123,14 @@ pub struct Lifetimes {
 /// Lifetimes as a scrape sees them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lived {
-    /// How many began.
+    /// The number of those that began.
     pub begun: u64,
-    /// How many of them ended.
+    /// The number of those that ended.
     pub ended: u64,
 }
 
 impl Lived {
-    /// How many there are now.
+    /// Returns the number there are now.
     #[must_use]
     pub fn now(self) -> u64 {
         self.begun.saturating_sub(self.ended)
@@ -223,7 +223,7 @@ impl<L: Label, const VALUES: usize> Shape for By<L, VALUES> {
 
 /// Counters under `LABELS` label values each, with room for `SLOTS` different combinations.
 ///
-/// The labels are words of this program (suites, reasons), never a peer's, so there are few. What
+/// The labels are words of this program (suites, reasons), never a peer's, so there are few. A label that
 /// finds no slot is counted under [`OTHER`], so a sum over all slots is always right.
 #[derive(Debug)]
 pub struct Labelled<const LABELS: usize, const SLOTS: usize> {
@@ -370,7 +370,7 @@ impl Durations {
 /// A histogram as a scrape sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DurationCounts {
-    /// How many durations each bucket holds (not cumulative); the last exceed every bound.
+    /// The number of durations in each bucket (not cumulative); the last exceed every bound.
     pub buckets: [u64; BUCKETS.len() + 1],
     /// All durations together.
     pub sum: Duration,
@@ -383,7 +383,7 @@ impl DurationCounts {
         bounds.zip(self.buckets).collect()
     }
 
-    /// How many durations were counted.
+    /// The number of durations that were counted.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()

@@ -19,7 +19,7 @@ macro_rules! counters {
             $(pub(super) $field: $shape,)+
         }
 
-        /// What was counted at one moment. Each counter is read once, so sums may differ by what happened between two
+        /// The numbers at one moment. Each counter is read once, so sums may differ by what happened between two
         /// reads.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Numbers {

@@ -6,12 +6,12 @@ use std::time::Duration;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
-/// How a counter is called towards Prometheus.
+/// The name of a counter towards Prometheus.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
     /// Without the prefix of all and the suffix of its type.
     pub name: &'static str,
-    /// What is counted.
+    /// The text on what is counted.
     pub help: &'static str,
     /// The names of its labels, in the order of their values.
     pub labels: &'static [&'static str],
@@ -29,7 +29,7 @@ macro_rules! write_named {
     };
 }
 
-/// How many durations each bucket of a histogram holds, by its upper bound in seconds.
+/// The number of durations in each bucket of a histogram, by its upper bound in seconds.
 pub type Buckets = Vec<(f64, u64)>;
 
 /// Writes one metric a call; counters get `_total` from the encoder.

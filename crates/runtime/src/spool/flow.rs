@@ -1,5 +1,5 @@
 //! A body that is stored while it is sent: what its client does not take at once is kept, up to 1 MiB of it in memory, and then in a
-//! file. Where there is no room for more, or no file can be made, whoever stores it waits for its client.
+//! file. If there is no room for more, or no file can be made, the task that stores it waits for its client.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -27,7 +27,8 @@ pub struct SpoolFlow {
     taken: Notify,
 }
 
-/// What is kept. What is in memory comes before what is in the file: as long as there is a file, nothing more goes into memory.
+/// The bytes kept. The bytes in memory come before those in the file: as long as there is a file, nothing more goes into
+/// memory.
 struct State {
     held: Held,
     memory: VecDeque<Block>,
@@ -55,7 +56,7 @@ struct Stored {
     sent_bytes: u64,
 }
 
-/// What comes next of a body.
+/// The next part of a body.
 pub enum FlowNext {
     /// In memory.
     Memory(Vec<u8>),
@@ -114,7 +115,7 @@ impl SpoolFlow {
         self.state.borrow().is_full
     }
 
-    /// What comes next.
+    /// Returns the next part.
     pub fn poll_next(&self, context: &mut Context<'_>) -> Poll<FlowNext> {
         let mut state = self.state.borrow_mut();
         if let Some(block) = state.memory.pop_front() {
@@ -245,7 +246,7 @@ impl State {
     }
 }
 
-/// What a flow takes: at most half of what all bodies may, so that requests find room whatever responses are stored.
+/// The bytes of a flow: at most half of what all bodies may take, so that requests find room whatever responses are stored.
 impl Held {
     fn take_of_responses(&mut self, more: Share) -> bool {
         let bytes = self.spool.bytes_max() / 2;
@@ -316,10 +317,10 @@ fn write(
     Ok((file, place))
 }
 
-/// What is kept in memory goes by pieces of this size: what a server sends at a time.
+/// The size of the pieces in which bytes in memory go: what a server sends at a time.
 const BLOCK_BYTES: usize = 32 * 1_024;
 
-/// What one response keeps in memory, before it has a file,
+/// The bytes that one response keeps in memory, before it has a file,
 const FLOW_MEMORY_BYTES_MAX: usize = 1 << 20;
 
 /// and in that, as nginx has it.

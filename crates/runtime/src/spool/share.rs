@@ -1,17 +1,17 @@
-//! What bodies take of a spool, together and of each client.
+//! The bytes that bodies take of a spool, together and of each client.
 
 use std::collections::HashMap;
 
 use crate::client_address::ClientHost;
 
-/// What bodies take, in all and of each client that has any.
+/// The bytes that bodies take, in all and of each client that has any.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     pub(super) all: Share,
     pub(super) of_clients: HashMap<ClientHost, Share>,
 }
 
-/// What some bodies take.
+/// The bytes that some bodies take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Share {
     pub(super) bytes: u64,

@@ -194,7 +194,7 @@ async fn no_client_takes_the_files_of_all_others() {
         }
         assert_eq!(taken, files, "{client}");
     }
-    // What one has given back is there for whoever has fewer.
+    // A place that one has given back is there for a client that has fewer.
     bodies.drain(..6);
     spool.begin(CLIENT, &disks()).push(b"x").await.unwrap();
     drop(bodies);
@@ -214,7 +214,7 @@ async fn no_client_takes_the_room_of_all_others() {
         assert_eq!(spooled.bytes(), bytes, "{client}");
         bodies.push(spooled);
     }
-    // What one has given back is there for whoever has less.
+    // Room that one has given back is there for a client that has less.
     drop(bodies.remove(0));
     bodies[0].push(&content(20_000)).await.unwrap();
     drop(bodies);
@@ -227,7 +227,7 @@ async fn a_file_that_begins_with_a_name_leaves_none() {
     let folder = tempfile::tempdir().unwrap();
     let spool = Spool::new(folder.path(), 1 << 20, MEMORY, 4);
     spool.folder().unwrap();
-    // What a process with this number left when it was killed.
+    // A file that a process with this number left when it was killed.
     let left = folder.path().join(format!("body-{}-0", process::id()));
     std::fs::write(&left, "left").unwrap();
     let mut bodies = Vec::new();

@@ -14,7 +14,7 @@ pub struct TxPathSwitch {
     user_only: AtomicBool,
 }
 
-/// What the switch says.
+/// The position of the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TxPathOverride {
@@ -30,13 +30,13 @@ impl TxPathSwitch {
         self.user_only.store(position == TxPathOverride::User, Relaxed);
     }
 
-    /// What the switch says now.
+    /// Returns the position of the switch now.
     #[must_use]
     pub fn position(&self) -> TxPathOverride {
         if self.is_user_only() { TxPathOverride::User } else { TxPathOverride::Auto }
     }
 
-    /// Whether no further connection may move into the kernel.
+    /// True if no further connection may move into the kernel.
     #[must_use]
     pub fn is_user_only(&self) -> bool {
         self.user_only.load(Relaxed)

@@ -138,7 +138,7 @@ fn a_torn_line_is_ended_in_a_log_that_a_reload_left_out() {
     closing.join().unwrap();
     assert_eq!(dropped.load(Relaxed), 1);
     let mut reader = open_reader();
-    // What is there of the torn line.
+    // The rest of the torn line.
     while reader.read(&mut [0; 4_096]).is_ok_and(|bytes| bytes > 0) {}
     write(b"good\n");
     write(b"good\n");

@@ -61,7 +61,7 @@ async fn behind_a_disk_that_hangs_a_fetch_waits_for_its_time_and_no_longer() {
     assert!(device.reserve(client(0)).await.is_none());
     assert!(begun.elapsed() >= WAIT_MAX);
     assert_eq!(counts(&device), (2, 0, 0));
-    // What is here waits for nothing, and takes nothing of what is reserved.
+    // Bytes that are here wait for nothing, and take nothing of what is reserved.
     assert!(device.has_room_for(MIB, reserved[0].as_ref()) && !device.has_room_for(1, None));
     release.send(()).unwrap();
 }

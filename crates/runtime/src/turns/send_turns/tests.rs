@@ -6,7 +6,7 @@ use tokio::task::{JoinHandle, LocalSet, spawn_local};
 
 use super::*;
 
-/// Who had a turn, one after the other.
+/// The order of turns.
 type Log = Rc<RefCell<Vec<u32>>>;
 
 fn sending(number: u32, turns: &Rc<SendTurns>, log: &Log) -> JoinHandle<()> {
