@@ -1,4 +1,4 @@
-//! What comes back from a FastCGI application over one connection: its response and, beside it, what it says for the log.
+//! The answer of a FastCGI application over one connection: its response and, beside it, what it says for the log.
 
 use bytes::BytesMut;
 use kettle_http::cgi::CgiProgress;
@@ -11,7 +11,7 @@ use crate::backend::{Backend, Server};
 #[derive(Default)]
 pub(super) struct Application {
     records: RecordDecoder,
-    /// How far the head of its response was read.
+    /// The progress in the head of its response.
     pub(super) head: CgiProgress,
     /// True if anything of a response came.
     has_begun: bool,
@@ -78,5 +78,5 @@ impl Application {
     }
 }
 
-/// What one request may add to the log.
+/// The bytes that one request may add to the log.
 const LOGGED_BYTES_MAX: usize = 64 * 1_024;

@@ -1,6 +1,6 @@
 //! Backends: services that connections are carried to, and the servers that offer them.
 //!
-//! They are made from the configuration, at the start and at each reload. What is known of a server is kept over a reload
+//! They are made from the configuration, at the start and at each reload. The state of a server is kept over a reload
 //! for as long as its backend's name and its address stay ([`ServerState`]); connections keep what they need of it alive.
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -68,7 +68,7 @@ pub struct Backend {
     shared: Arc<BackendShared>,
 }
 
-/// What backends of the same name share over reloads.
+/// The state that backends of the same name share over reloads.
 #[derive(Debug, Default)]
 struct BackendShared {
     queue: SlotQueue,
@@ -84,17 +84,17 @@ struct BackendShared {
 /// A server as the configuration has it.
 #[derive(Debug)]
 pub struct Server {
-    /// How it is called in log, metrics and commands.
+    /// The name in log, metrics and commands.
     pub name: Arc<str>,
-    /// Where it is.
+    /// Its address.
     pub address: ServerAddress,
-    /// What is known of it.
+    /// Its state.
     pub state: Arc<ServerState>,
     weight: u32,
     connections_max: Option<u32>,
     is_backup: bool,
     key: u64,
-    /// What cookies name it by: the same on all hosts that call it and its backend so.
+    /// The key by which cookies name it: the same on all hosts that call it and its backend so.
     cookie_key: u64,
 }
 
@@ -106,7 +106,7 @@ struct Watched<H> {
 }
 
 impl Backends {
-    /// The backends of a configuration. What was known of their servers `before` is kept. Until [`put_in_force`](Self::put_in_force)
+    /// The backends of a configuration. The state of their servers `before` is kept. Until [`put_in_force`](Self::put_in_force)
     /// nothing changes for those that serve.
     #[must_use]
     pub fn new(config: &[kettle_config::Backend], before: Option<&Self>) -> Self {
@@ -171,7 +171,8 @@ impl Backend {
         }
         let server = |((it, name), same): ((&BackendServer, &String), Option<usize>)| {
             let same = same.and_then(|number| known.get(number));
-            // What clients know by its address alone stays theirs; of two with one key, one would have all.
+            // A key by which clients know the server through its address alone stays theirs; of two with one key, one would
+            // have all.
             let key = match at_address.get(&it.address.value) {
                 Some(1) => it.address.value.to_string(),
                 _ => format!("{} {name}", it.address.value),
@@ -199,18 +200,18 @@ impl Backend {
         self.shared.queue.call_front();
     }
 
-    /// How many connections wait for a slot.
+    /// The number of connections that wait for a slot.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.shared.queue.waiting()
     }
 
-    /// Whether a reload made another backend of this name.
+    /// True if a reload made another backend of this name.
     fn is_replaced(&self) -> bool {
         self.shared.generation.load(Acquire) != self.generation
     }
 
-    /// Whether it is the same backend after one reload or more.
+    /// True if it is the same backend after one reload or more.
     pub fn is_successor_of(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared) && self.generation > other.generation
     }
@@ -246,7 +247,7 @@ impl Server {
         }
     }
 
-    /// Whether it can be tried at all.
+    /// True if it can be tried at all.
     fn has_address(&self) -> bool {
         matches!(self.address, ServerAddress::Unix(_)) || !self.state.addresses().is_empty()
     }
@@ -266,7 +267,7 @@ impl<H> Clone for Watched<H> {
     }
 }
 
-/// How a server is called; one without a name by its address.
+/// Returns the name of a server; one without a name by its address.
 fn name_of(settings: &BackendServer) -> String {
     settings.name.clone().unwrap_or_else(|| settings.address.value.to_string())
 }

@@ -27,7 +27,7 @@ use buffered::Buffering;
 /// A server's response: its head as it came, fields for the next hop only among them, and its body.
 #[derive(Debug)]
 pub struct UpstreamResponse {
-    /// Status and fields. What [`ResponseHead::hop_by_hop`] has is not to be passed on, nor are `content-length` and
+    /// Status and fields. The fields of [`ResponseHead::hop_by_hop`] are not to be passed on, nor are `content-length` and
     /// `transfer-encoding`: the body says what they mean.
     pub head: ResponseHead<Bytes>,
     /// The body. Boxed: it goes through many hands.
@@ -38,20 +38,20 @@ pub struct UpstreamResponse {
 pub struct UpstreamBody {
     /// Until the body has ended.
     in_flight: Option<InFlight>,
-    /// What was taken in already, and is taken next.
+    /// The bytes that were taken in already, and are taken next.
     ahead: VecDeque<Bytes>,
     rest: Rest,
     length: Option<u64>,
-    /// Whether the request went out whole, and was of the usual kind.
+    /// True if the request went out whole, and was of the usual kind.
     may_keep: bool,
-    /// Whether the connection may be kept as far as the response goes.
+    /// True if the connection may be kept as far as the response goes.
     persists: bool,
-    /// Whether the end will never come.
+    /// True if the end will never come.
     is_cut: bool,
-    /// What is kept of the trailers, if anything is.
+    /// The trailers that are kept, if any are.
     filter: Option<Box<TrailerFilter>>,
     trailers: Vec<u8>,
-    /// What it is compressed by on its way, if it is.
+    /// The encoding by which it is compressed on its way, if it is.
     encoding: Option<Box<Encoding>>,
     buffering: Buffering,
 }
@@ -62,13 +62,13 @@ enum Rest {
     /// None, or what its coding says.
     Coded(BodyReader),
     UntilClose,
-    /// What comes until the server says that the request is over, of which this many bytes were announced.
+    /// The bytes until the server says that the request is over, of which this many were announced.
     UntilEnd(Option<u64>),
 }
 
 impl InFlight {
-    /// What `head` begins. The connection is kept for another request after the end of it if `may_keep`: the request went
-    /// out whole, and was of the usual kind.
+    /// Returns the answer that `head` begins. The connection is kept for another request after the end of it if `may_keep`: the
+    /// request went out whole, and was of the usual kind.
     ///
     /// # Errors
     /// [`UpstreamError::Malformed`] if its end is in doubt.
@@ -121,7 +121,7 @@ impl UpstreamBody {
             304 => has_coding(),
             _ => false,
         };
-        // Who asked has shown who it is, and the server may take the next request for the same client's.
+        // The client has shown its identity, and the server may take the next request for the same client's.
         let is_bound = head.header_values("www-authenticate").any(binds_connection);
         let ends_by_close = matches!(rest, Rest::UntilClose);
         let persists = head.persists() && !has_stray && !is_bound && !ends_by_close;
@@ -155,7 +155,7 @@ impl UpstreamBody {
         }
     }
 
-    /// How long it is, if that was said; of the answer to a HEAD, how long that to a GET would be.
+    /// Its length, if that was said; of the answer to a HEAD, how long that to a GET would be.
     #[must_use]
     pub fn length(&self) -> Option<u64> {
         self.length
@@ -171,8 +171,8 @@ impl UpstreamBody {
         std::mem::take(&mut self.trailers)
     }
 
-    /// What came next; `None` at the end. Nothing piles up here: what is not asked for stays in the socket. An error means
-    /// that the end did not come, and that what came before must not be taken for the whole.
+    /// Returns the next piece; `None` at the end. Nothing piles up here: what is not asked for stays in the socket. An error
+    /// means that the end did not come, and that what came before must not be taken for the whole.
     ///
     /// # Errors
     /// [`UpstreamError`].
@@ -185,7 +185,7 @@ impl UpstreamBody {
         })
     }
 
-    /// How long the server may send nothing.
+    /// The time the server may send nothing.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.in_flight.as_ref().map_or(Duration::MAX, |in_flight| in_flight.timeout)
@@ -227,8 +227,8 @@ impl UpstreamBody {
         Poll::Ready(next.inspect_err(|_| self.cut()))
     }
 
-    /// Takes in what comes until all of it is here, if it is at most `bytes_max` long, and says whether it is. What is
-    /// taken afterwards begins with the first byte.
+    /// Takes in what comes until all of it is here, if it is at most `bytes_max` long, and says whether it is. The next piece
+    /// afterwards begins with the first byte.
     ///
     /// # Errors
     /// [`UpstreamError`].
@@ -263,7 +263,7 @@ impl UpstreamBody {
         });
     }
 
-    /// Takes in what comes first, if anything does before the end. What is taken afterwards begins with it.
+    /// Takes in what comes first, if anything does before the end. The next piece afterwards begins with it.
     ///
     /// # Errors
     /// [`UpstreamError`].
@@ -275,7 +275,7 @@ impl UpstreamBody {
         Poll::Ready(Ok(()))
     }
 
-    /// What was taken in ahead, in memory of its own.
+    /// Takes the bytes that were taken in ahead, in memory of its own.
     pub fn take_ahead(&mut self) -> Bytes {
         let pieces: Vec<_> = std::mem::take(&mut self.ahead).into();
         pieces.concat().into()
@@ -336,13 +336,13 @@ impl UpstreamBody {
         self.may_keep = may_keep;
     }
 
-    /// Whether all of it was taken.
+    /// True if all of it was taken.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.in_flight.is_none() && self.ahead.is_empty() && !self.is_cut && !self.is_stored()
     }
 
-    /// Whether the caller may receive the rest from the socket itself: its length is known, and it comes without TLS.
+    /// True if the caller may receive the rest from the socket itself: its length is known, and it comes without TLS.
     pub fn is_spliceable(&self) -> bool {
         let link = self.in_flight.as_ref().map(|in_flight| &in_flight.link);
         self.encoding.is_none()
@@ -418,7 +418,7 @@ impl UpstreamBody {
             let may_keep = self.may_keep && self.persists && in_flight.received.is_empty();
             return in_flight.see_end(may_keep);
         }
-        // What came behind the response is no answer to anything.
+        // Bytes that came behind the response are no answer to anything.
         let persists = self.persists && in_flight.received.is_empty() && in_flight.origin.is_over();
         match self.may_keep && !in_flight.is_cut {
             true if persists && !in_flight.link.must_close() => {
@@ -432,12 +432,12 @@ impl UpstreamBody {
 }
 
 impl Rest {
-    /// What comes, for another to take; nothing comes any more.
+    /// Takes the body that comes, for another to take; nothing comes any more.
     fn take(&mut self) -> Self {
         std::mem::replace(self, Self::Length(0))
     }
 
-    /// How much of what came is coding, and how much behind that is data.
+    /// Returns how much of what came is coding, and how much behind that is data.
     fn next_piece(&mut self, received: &[u8]) -> Result<(usize, usize), UpstreamError> {
         match self {
             Self::UntilClose | Self::UntilEnd(None) => Ok((0, received.len())),
@@ -454,7 +454,7 @@ impl Rest {
     }
 }
 
-/// What is read past of a body that nobody wants, and for how long.
+/// The bytes that are read past of a body that nobody wants, and for how long.
 const UNWANTED_BYTES_MAX: u64 = 64 * 1_024;
 const UNWANTED_TIME_MAX: Duration = Duration::from_secs(1);
 

@@ -21,9 +21,9 @@ pub enum UpstreamError {
     TimedOut,
     /// This server stops: its time to drain is over, or what is stale is better than to wait.
     Stopping,
-    /// What came is no response, or not one whose end is beyond doubt.
+    /// The bytes that came are no response, or not one whose end is beyond doubt.
     Malformed(ResponseError),
-    /// What came are no records of FastCGI.
+    /// The bytes that came are no records of FastCGI.
     Records(RecordError),
     /// The application has no process or connection for the request.
     Overloaded,

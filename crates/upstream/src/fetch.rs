@@ -12,8 +12,8 @@ use super::{
 };
 use crate::backend::Attempts;
 
-/// Sends a request to a server of `upstream` and waits for the head of its response. Interim ones are for `on_interim`. What
-/// could not have been seen by the server is sent once more.
+/// Sends a request to a server of `upstream` and waits for the head of its response. Interim ones are for `on_interim`. A
+/// request that could not have been seen by the server is sent once more.
 ///
 /// # Errors
 /// [`UpstreamError`]; `trace` says in one word why, too.

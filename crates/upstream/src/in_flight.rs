@@ -30,7 +30,7 @@ use crate::backend::{Attempts, Backend, Failure, Outcome, Server, Slot, Socket, 
 /// A request in flight: the connection to a server that carries it.
 pub struct InFlight {
     pub(super) link: Link,
-    /// What came and was not used yet.
+    /// The bytes that came and were not used yet.
     pub(super) received: BytesMut,
     pub(super) lease: Lease,
     pub(super) timeout: Duration,
@@ -219,8 +219,8 @@ impl InFlight {
         }
     }
 
-    /// What passes a head on does work for each option of `Connection` and each field, and somebody waits through all interim
-    /// responses: of neither are there many.
+    /// The code that passes a head on does work for each option of `Connection` and each field, and somebody waits through all
+    /// interim responses: of neither are there many.
     fn check(&mut self, head: &ResponseHead<Bytes>) -> Result<(), UpstreamError> {
         self.interim += usize::from(matches!(head.status(), 100..=199));
         if self.interim > INTERIM_MAX {
@@ -232,7 +232,7 @@ impl InFlight {
         Ok(())
     }
 
-    /// What came behind the last head.
+    /// Returns the bytes behind the last head.
     #[must_use]
     pub fn received(&self) -> &[u8] {
         &self.received
@@ -297,7 +297,7 @@ impl InFlight {
         }
     }
 
-    /// What comes first is short, most often, and copied out of memory that the worker has at hand.
+    /// The first bytes are short, most often, and copied out of memory that the worker has at hand.
     fn poll_receive_first(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut buffer = buffers::take(RECEIVE_BYTES);
         let mut read = ReadBuf::new(&mut buffer);
@@ -326,7 +326,7 @@ impl InFlight {
         self.link.is_drained()
     }
 
-    /// How long the server may send nothing, and take nothing.
+    /// The time the server may send nothing, and take nothing.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.timeout
@@ -337,15 +337,15 @@ impl InFlight {
         self.origin.says_go_on()
     }
 
-    /// How the body of its request goes, if it is announced with this framing.
+    /// Returns the coding of its request's body, if it is announced with this framing.
     pub fn body_coding(&self, framing: BodyFraming) -> BodyCoding {
         self.origin.body_coding(framing)
     }
 
-    /// Whether a request that failed so is to be sent again, on a new connection, and counts it if so: the server had closed
+    /// True if a request that failed so is to be sent again, on a new connection, and counts it if so: the server had closed
     /// the connection before it can have seen the request, since it had served one before and nothing came back. A new
-    /// connection never fails so, and nothing is sent a third time. What may not be repeated takes a new one from then on.
-    /// An application that says itself that it took no notice of a request is followed by the next server.
+    /// connection never fails so, and nothing is sent a third time. A request that may not be repeated takes a new connection
+    /// from then on. An application that says itself that it took no notice of a request is followed by the next server.
     #[must_use]
     pub fn retries(
         &self,
@@ -367,7 +367,7 @@ impl InFlight {
         is_repeated
     }
 
-    /// Whether another server is to be asked in place of this one, if one is left that is well, and counts that if so. This one is
+    /// True if another server is to be asked in place of this one, if one is left that is well, and counts that if so. This one is
     /// asked no more; its answer is held meanwhile if it `has_answer`.
     pub fn goes_on(&self, attempts: &mut Attempts, has_answer: bool, trace: &mut Trace) -> bool {
         let goes_on = attempts.go_on(&self.lease.slot, has_answer);
@@ -462,7 +462,7 @@ const UNWANTED_BYTES_MAX: usize = 64 * 1_024;
 /// Interim responses before a final one.
 const INTERIM_MAX: usize = 32;
 
-/// What one read takes in: two full records.
+/// The bytes of one read: two full records.
 const RECEIVE_BYTES: usize = 32 * 1_024;
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ pub struct Upstream {
 #[derive(Default)]
 pub struct Upstreams(HashMap<String, Arc<Upstream>>);
 
-/// What is known of a fetch, for the log, whatever comes of it.
+/// The facts known of a fetch, for the log, whatever comes of it.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// The backend.
@@ -69,9 +69,9 @@ pub struct Trace {
     pub connect_time: Option<Duration>,
     /// The time from the request to the first byte of its response.
     pub first_byte: Option<Duration>,
-    /// Whether the connection had served a request before.
+    /// True if the connection had served a request before.
     pub is_reused: bool,
-    /// How often the request was sent again.
+    /// The number of times the request was sent again.
     pub retries: u32,
     /// Why there is no response of a server's.
     pub failure: Option<&'static str>,
@@ -101,7 +101,7 @@ impl Upstream {
         Self { backend, connectors }
     }
 
-    /// How TLS is spoken to one of the servers, if it is.
+    /// Returns the connector that speaks TLS to one of the servers, if it is spoken.
     ///
     /// # Errors
     /// TLS is spoken here, and nothing says how to this server: never in plain text for that.
@@ -113,7 +113,7 @@ impl Upstream {
         connector.ok_or_else(|| Failure::new(Outcome::Tls, "the server is none of this backend's"))
     }
 
-    /// Whether connections are kept.
+    /// True if connections are kept.
     #[must_use]
     pub fn keeps_connections(&self) -> bool {
         self.backend.settings.connections_kept() > 0
@@ -144,7 +144,7 @@ impl Upstreams {
         self.0.get(name)
     }
 
-    /// How TLS is spoken to a server of these backends.
+    /// Returns the connector that speaks TLS to a server of these backends.
     pub fn connector(&self, backend: &Backend, server: &Server) -> Option<&Connector> {
         let upstream = self.find(&backend.name)?;
         upstream.connector(server).ok()?.filter(|_| std::ptr::eq(&*upstream.backend, backend))

@@ -21,8 +21,8 @@ pub enum Link {
 }
 
 impl Link {
-    /// Whether nothing has come since it was last read: no byte, no end. What comes without being asked for is no answer to the
-    /// next request. The kernel is asked itself: the runtime hears of it later.
+    /// True if nothing has come since it was last read: no byte, no end. Bytes that come without being asked for are no answer
+    /// to the next request. The kernel is asked itself: the runtime hears of it later.
     pub(super) fn is_quiet(&mut self) -> bool {
         match self {
             Self::Tls(stream) => {
@@ -37,7 +37,7 @@ impl Link {
         }
     }
 
-    /// Where it leads, unless that is a Unix socket.
+    /// Returns the address to which it leads, unless that is a Unix socket.
     pub(super) fn peer_address(&self) -> Option<SocketAddr> {
         match self {
             Self::Tls(stream) => stream.tcp().peer_addr().ok(),
@@ -64,7 +64,7 @@ impl Link {
         socket::pending_output_bytes(fd).is_ok_and(|bytes| bytes <= UNTAKEN_BYTES_MAX)
     }
 
-    /// Whether its keys have been used for as much as they may.
+    /// True if its keys have been used for as much as they may.
     pub(super) fn must_close(&self) -> bool {
         match self {
             Self::Tls(stream) => stream.must_close(),
@@ -73,7 +73,7 @@ impl Link {
     }
 }
 
-/// Whether a socket has neither a byte nor an end to give. A byte that it has is lost: its connection is of no more use.
+/// True if a socket has neither a byte nor an end to give. A byte that it has is lost: its connection is of no more use.
 fn has_nothing(socket: BorrowedFd<'_>) -> bool {
     let received = transfer::receive(socket, &mut [0]);
     received.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
@@ -119,7 +119,7 @@ impl AsyncWrite for Link {
     }
 }
 
-/// How much a server that takes all that comes may not have taken yet: some is always on its way.
+/// The bytes that a server which takes all that comes may not have taken yet: some are always on their way.
 pub const UNTAKEN_BYTES_MAX: usize = 16 * 1_024;
 
 #[cfg(test)]

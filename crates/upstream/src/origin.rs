@@ -20,7 +20,7 @@ pub(super) enum Origin {
     Plain(CgiProgress),
 }
 
-/// How a server gets the body of a request.
+/// The way a server gets the body of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyCoding {
     /// Of a length that its head announced.
@@ -88,7 +88,7 @@ impl Origin {
         }
     }
 
-    /// How a body goes that is announced with this framing.
+    /// Returns the coding of a body that is announced with this framing.
     pub(super) fn body_coding(&self, framing: BodyFraming) -> BodyCoding {
         match self {
             Self::FastCgi(_) => BodyCoding::Records,
@@ -155,5 +155,5 @@ fn take_front(received: &mut BytesMut, bytes: usize) -> Bytes {
     head.freeze()
 }
 
-/// What stays in the memory that it was received into.
+/// The size of a head that stays in the memory into which it was received.
 const SMALL_HEAD_BYTES: usize = 4 * 1_024;

@@ -15,7 +15,7 @@ use kettle_runtime::client_address::ClientHost;
 /// A request's head on its way to a server.
 #[derive(Clone, Debug)]
 pub struct OutgoingRequest {
-    /// What its form says.
+    /// The bytes of its form.
     bytes: Vec<u8>,
     form: Form,
     /// True if something that it was to say to a program could not be said.
@@ -29,17 +29,17 @@ pub struct OutgoingRequest {
     pub is_doubtful: bool,
     /// The server that its client's cookie names.
     pub asked_server: Option<u64>,
-    /// What chooses its server, for backends that go by that.
+    /// The key that chooses its server, for backends that go by that.
     pub key: Option<NonZero<u64>>,
     /// For which answers and failures another server is asked, if it may be repeated.
     pub retries: Retries,
     /// For whom it is, for backends that choose a server by that.
     pub client: ClientHost,
-    /// How long the server may send nothing, and take nothing.
+    /// The time the server may send nothing, and take nothing.
     pub timeout: Duration,
 }
 
-/// How a head is written.
+/// The form of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// The head of HTTP/1.1.
@@ -185,7 +185,7 @@ impl OutgoingRequest {
         (!self.is_short).then_some(self)
     }
 
-    /// What it is written for.
+    /// Returns the protocol for which it is written.
     pub fn protocol(&self) -> BackendProtocol {
         match self.form {
             Form::Http1 { .. } => BackendProtocol::Http1,
@@ -250,14 +250,14 @@ impl OutgoingRequest {
         }
     }
 
-    /// Whether its response has no body, whatever it announces.
+    /// True if its response has no body, whatever it announces.
     pub fn is_head(&self) -> bool {
         self.is_head
     }
 
-    /// Whether it may be sent again if it got no response.
+    /// True if it may be sent again if it got no response.
     pub(crate) fn is_repeatable(&self) -> bool {
-        // What was given away once may not be there a second time.
+        // A body that was given away once may not be there a second time.
         self.is_idempotent && !self.has_body
     }
 
@@ -313,7 +313,7 @@ fn is_method(method: &str) -> bool {
     !method.is_empty() && is_visible(method)
 }
 
-/// Whether a value of `Authorization` or `WWW-Authenticate` names a scheme by which servers take all that comes over a connection
+/// True if a value of `Authorization` or `WWW-Authenticate` names a scheme by which servers take all that comes over a connection
 /// for one client's (RFC 4559 §6).
 pub fn binds_connection(value: &[u8]) -> bool {
     let binds = |challenge: &[u8]| {

@@ -38,7 +38,7 @@ pub struct Pool {
 pub struct SharedRequest(Rc<Pool>);
 
 impl SharedRequest {
-    /// Whether the worker ends and only finishes what is under way.
+    /// True if the worker ends and only finishes what is under way.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.0.is_draining.get()
@@ -61,13 +61,13 @@ impl Drop for SharedRequest {
 pub(super) struct LinkKey {
     server: Arc<ServerState>,
     connectors: Option<Arc<[Connector]>>,
-    /// What it is spoken to in.
+    /// The protocol in which it is spoken to.
     protocol: BackendProtocol,
     /// Of a connection whose server has a name.
     peer: Option<PeerAddress>,
 }
 
-/// What a connection holds as long as it is in use.
+/// The lease that a connection holds as long as it is in use.
 pub(super) struct Lease {
     pub(super) pool: Rc<Pool>,
     pub(super) destination: LinkKey,
@@ -76,7 +76,7 @@ pub(super) struct Lease {
     pub(super) count: UseCount,
 }
 
-/// Where a key's addresses lie in memory: as long as one of its connections is kept, no other key has the same.
+/// The place in memory of a key's addresses: as long as one of its connections is kept, no other key has the same.
 type Place = (usize, usize);
 
 struct Idle {
@@ -104,7 +104,7 @@ impl LinkKey {
         place(&self.server, self.connectors.as_ref())
     }
 
-    /// Whether requests to this backend may take the connection.
+    /// True if requests to this backend may take the connection.
     fn is_of(&self, upstream: &Upstream) -> bool {
         let mut servers = upstream.backend.servers.iter();
         self.protocol == upstream.backend.settings.protocol
@@ -152,7 +152,7 @@ impl Pool {
         self.upstreams.replace(Some(upstreams));
     }
 
-    /// What has taken the place of a backend, if a reload has left it there.
+    /// Returns the upstream that has taken the place of a backend, if a reload has left it there.
     pub(super) fn successor(&self, upstream: &Upstream) -> Option<Arc<Upstream>> {
         let upstreams = self.upstreams.borrow();
         let next = upstreams.as_ref()?.find(&upstream.backend.name)?;
@@ -251,7 +251,7 @@ impl Pool {
         }
     }
 
-    /// Memory to receive the beginning of a response into. What somebody still holds of it is not written over.
+    /// Memory to receive the beginning of a response into. Memory of which somebody still holds a part is not written over.
     pub(super) fn take_spare(&self) -> BytesMut {
         self.spare.take().unwrap_or_else(|| BytesMut::with_capacity(FIRST_BYTES_USUAL))
     }
@@ -301,7 +301,7 @@ impl Idle {
 /// Room that most heads find enough with what comes along with them.
 const FIRST_BYTES_USUAL: usize = 4 * 1_024;
 
-/// How long connections stay that are too many to be kept,
+/// The time for which connections stay that are too many to be kept,
 const BURST_STAYS: Duration = Duration::from_secs(1);
 /// and how many of a server, as a multiple of those that are kept.
 const BURST_FACTOR: usize = 8;

@@ -1,4 +1,4 @@
-//! What makes a request one for the next server, besides what no server can have seen.
+//! The reasons for which a request is one for the next server, besides what no server can have seen.
 
 use kettle_config::RetryOn;
 

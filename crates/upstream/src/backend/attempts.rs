@@ -31,7 +31,7 @@ pub struct Connected<S = Socket> {
 pub struct Attempts {
     backend: Arc<Backend>,
     client: ClientHost,
-    /// What chooses its server, where its request does.
+    /// The key that chooses its server, where its request does.
     key: Option<NonZero<u64>>,
     /// The server that its cookie names.
     asked: Option<u64>,
@@ -114,7 +114,7 @@ impl Attempts {
         waited
     }
 
-    /// A slot on the next server, waited for where all are full. Where a reload has replaced the backend, `successor` says
+    /// A slot on the next server, waited for where all are full. If a reload has replaced the backend, `successor` says
     /// whose servers come next, if the client may go on there; a waiter keeps its place in the queue, and its deadline.
     ///
     /// # Errors
@@ -281,7 +281,8 @@ impl Attempts {
                 Choice::Taken(slot) => return Ok(slot),
                 // Its successor may have some as soon as this worker sees it.
                 Choice::Nobody if self.backend.is_replaced() => waiter.pass_on(),
-                // Whoever waits has a place before a server that is only ready again in a moment, and its time to wait for that.
+                // A request that waits has a place before a server that is only ready again in a moment, and its time to wait
+                // for that.
                 Choice::Drained => waiter.pass_on(),
                 Choice::Nobody => return Err(self.exhausted()),
                 // Others may use what those cannot who have tried it, or whose configuration does not have it.

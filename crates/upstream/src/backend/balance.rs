@@ -11,16 +11,16 @@ use kettle_runtime::client_address::ClientHost;
 pub struct Candidate {
     /// Its share beside the others': at least 1.
     pub weight: u32,
-    /// How many connections it has.
+    /// The number of connections it has.
     pub connections: u32,
-    /// Whether it may be chosen.
+    /// True if it may be chosen.
     pub is_eligible: bool,
-    /// What [`source_hash`] knows it by: the same in every process and after every reload.
+    /// The key by which [`source_hash`] knows it by: the same in every process and after every reload.
     pub key: u64,
 }
 
 impl Candidate {
-    /// Whether one connection more makes this one less busy for its weight than one more makes the other.
+    /// True if one connection more makes this one less busy for its weight than one more makes the other.
     fn is_less_busy_than(&self, other: &Self) -> bool {
         let load = |one: &Self, weight: u32| (u64::from(one.connections) + 1) * u64::from(weight);
         load(self, other.weight) < load(other, self.weight)
@@ -90,7 +90,8 @@ pub fn keyed(candidates: &[Candidate], key: u64) -> Option<usize> {
     scored.max_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(index, _)| index)
 }
 
-/// What stands for a client in nginx's `ip_hash`: the first three bytes of an IPv4 address, the whole of any other.
+/// Returns the part that stands for a client in nginx's `ip_hash`: the first three bytes of an IPv4 address, the whole of any
+/// other.
 #[must_use]
 pub fn network_of(client: ClientHost) -> ClientHost {
     match client.to_canonical() {
@@ -108,7 +109,8 @@ pub fn first(candidates: &[Candidate]) -> Option<usize> {
     candidates.iter().position(|it| it.is_eligible)
 }
 
-/// What [`source_hash`] knows a server by: FNV-1a of its address as text, with its name behind that of one of several there.
+/// Returns the key by which [`source_hash`] knows a server by: FNV-1a of its address as text, with its name behind that of one
+/// of several there.
 #[must_use]
 pub fn key_of(text: &str) -> u64 {
     hash(text.as_bytes())

@@ -19,12 +19,12 @@ use super::failure::{Failure, Outcome};
 use super::socket::{self, Socket};
 use super::{Backend, Server, Watched, balance};
 
-/// What speaks the protocol of a server: its connection, or TLS over it.
+/// A stream in the protocol of a server: its connection, or TLS over it.
 pub trait ServerStream: AsyncRead + AsyncWrite + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin> ServerStream for S {}
 
-/// Who speaks TLS over a connection to a server, as `[backend.tls]` says, the dialogue before it included.
+/// An implementation of TLS over a connection to a server, as `[backend.tls]` says, the dialogue before it included.
 pub trait Handshake {
     /// Speaks it.
     fn handshake(
@@ -35,7 +35,7 @@ pub trait Handshake {
     ) -> impl Future<Output = Result<Box<dyn ServerStream>, Failure>>;
 }
 
-/// Asks one server for ever, each time as it is watched then. Where a reload begins it anew, that does not change when the
+/// Asks one server for ever, each time as it is watched then. If a reload begins it anew, that does not change when the
 /// next check is due.
 pub(super) async fn keep_checking<H: Handshake>(watched: impl Fn() -> Watched<H>, check: Check) {
     let begun = Instant::now();
@@ -104,14 +104,14 @@ async fn ask(
     Ok(stream)
 }
 
-/// Without it, TLS would be cut, and to close with bytes unread, tickets most often, would be a reset: servers note both. How it goes
-/// says nothing of the server.
+/// Without it, TLS would be cut, and to close with bytes unread, tickets most often, would be a reset: servers note both. The
+/// outcome of that says nothing of the server.
 async fn leave(mut stream: Box<dyn ServerStream>) -> io::Result<u64> {
     stream.shutdown().await?;
     copy(&mut stream.take(ANSWER_BYTES_MAX), &mut sink()).await
 }
 
-/// What a client's connection begins with, too: of a name's addresses the next is tried where it fails.
+/// Does what a client's connection begins with, too: of a name's addresses the next is tried where it fails.
 async fn begin(
     backend: &Backend,
     server: &Server,
@@ -247,7 +247,7 @@ fn program_request(protocol: BackendProtocol, path: &str, host: &str) -> Option<
 
 /// Reads to the end of a head whose status has been read.
 async fn pass_over_head(answer: &mut (impl AsyncBufRead + Unpin)) -> Result<(), Failure> {
-    // What is left of the status line may be as empty as the line behind the head.
+    // The rest of the status line may be as empty as the line behind the head.
     let mut is_status_line = true;
     loop {
         let mut line = Vec::new();
@@ -320,7 +320,7 @@ fn fraction(seed: u64) -> f64 {
 /// The first checks of all servers are spread over this time.
 const FIRST_WITHIN: Duration = Duration::from_secs(1);
 
-/// How long a server may take to end, too; at most a quarter of the time between two checks.
+/// The time a server may take to end, too; at most a quarter of the time between two checks.
 const LEAVE_MAX: Duration = Duration::from_secs(1);
 
 /// The most that is read of an answer: interim heads and the status behind them. And of what comes when nothing is wanted any more.

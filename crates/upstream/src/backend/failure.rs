@@ -1,4 +1,4 @@
-//! What came of trying a server, in words, and why no server could be had.
+//! The outcome of trying a server, in words, and why no server could be had.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use kettle_runtime::metrics::Label;
 use kettle_tls::stream::StreamError;
 use rustix::io::Errno;
 
-/// What came of trying a server.
+/// The outcome of trying a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// It took the connection and, where it speaks TLS, completed the handshake.
@@ -47,7 +47,7 @@ impl Outcome {
         Self::WORDS.get(self as usize).copied().unwrap_or("other")
     }
 
-    /// Whether it speaks against the server: neither success, nor our own want, nor the client's haste, nor an answer in
+    /// True if it speaks against the server: neither success, nor our own want, nor the client's haste, nor an answer in
     /// good order.
     #[must_use]
     pub fn is_against_server(self) -> bool {

@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use super::failure::{Failure, Outcome};
 use super::{Backend, Server, Watched};
 
-/// How names are looked up.
+/// The lookup of names.
 #[derive(Clone, Copy)]
 pub(super) struct Resolver {
     look_up: fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
@@ -123,7 +123,7 @@ fn those_tried(mut found: Vec<SocketAddr>, known: &[SocketAddr]) -> Vec<SocketAd
 /// Lookups under way at once, in the whole process.
 static LOOKUPS: Semaphore = Semaphore::const_new(4);
 
-/// How many of a name's addresses are tried.
+/// The number of a name's addresses that are tried.
 const ADDRESSES_MAX: usize = 16;
 
 /// The resolver's own patience with one server (resolv.conf(5)).

@@ -15,8 +15,8 @@ use tokio::sync::Notify;
 /// The waiters, in the order they came.
 #[derive(Debug, Default)]
 pub(super) struct SlotQueue {
-    /// How many wait. Written with the lock held; sequentially consistent, as the servers' counts are: a connection that gives
-    /// its slot back and sees no waiter came before the waiter, which will then see the slot.
+    /// The number of those that wait. Written with the lock held; sequentially consistent, as the servers' counts are: a
+    /// connection that gives its slot back and sees no waiter came before the waiter, which will then see the slot.
     waiting: AtomicUsize,
     waiters: Mutex<Waiters>,
 }
@@ -27,11 +27,11 @@ struct Waiters {
     by_ticket: BTreeMap<Ticket, Arc<Notify>>,
 }
 
-/// Whether its client has not had its turn yet, and its number.
+/// A ticket: true as long as its client has not had its turn yet, and its number.
 type Ticket = (bool, u64);
 
 impl SlotQueue {
-    /// How many wait.
+    /// Returns the number of those that wait.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.load(SeqCst)
     }
@@ -59,7 +59,7 @@ impl SlotQueue {
     }
 
     fn waiters(&self) -> MutexGuard<'_, Waiters> {
-        // What it guards is whole between any two statements.
+        // The data that it guards is whole between any two statements.
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

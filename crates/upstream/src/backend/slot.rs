@@ -19,7 +19,7 @@ pub struct Slot {
     index: usize,
 }
 
-/// What came of asking for a slot.
+/// The outcome of asking for a slot.
 #[derive(Debug)]
 pub(super) enum Choice {
     /// Here it is.
@@ -106,7 +106,7 @@ impl Backend {
         is_taken.then(|| Slot { server, shared, index })
     }
 
-    /// Whether there is no server to wait for.
+    /// True if there is no server to wait for.
     pub(super) fn has_nobody(&self, now: Instant) -> bool {
         matches!(self.group(&[], now), Group::Nobody | Group::Drained)
     }

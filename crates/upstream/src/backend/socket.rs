@@ -164,7 +164,7 @@ impl AsyncWrite for Socket {
     }
 }
 
-/// How long a connection is silent before the kernel asks whether its peer is still there.
+/// The time a connection is silent before the kernel asks whether its peer is still there.
 const KEEP_ALIVE: Duration = Duration::from_mins(1);
 
 /// Between the first two tries at a Unix socket with a full backlog; it doubles from try to try,
@@ -173,6 +173,6 @@ const FULL_PAUSE: Duration = Duration::from_millis(5);
 /// up to this: those that wait are not to cost more the more they are.
 const FULL_PAUSE_MAX: Duration = Duration::from_millis(80);
 
-/// What each of several addresses gets at least, if there is as much: a SYN around the world and back (RFC 8305 §5 recommends to
-/// wait as long before the next).
+/// The time that each of several addresses gets at least, if there is as much: a SYN around the world and back (RFC 8305 §5
+/// recommends to wait as long before the next).
 const ADDRESS_TIME_MIN: Duration = Duration::from_millis(250);

@@ -1,7 +1,7 @@
-//! What is known of one server, by all workers and over reloads: its connections, its health, where it is.
+//! The state of one server, by all workers and over reloads: its connections, its health, where it is.
 //!
-//! Reading it takes no lock but for the addresses of a name, and that one only to connect. What failures and checks
-//! change is behind locks, for they are rare.
+//! Reading it takes no lock but for the addresses of a name, and that one only to connect. The facts that failures and checks
+//! change are behind locks, for they are rare.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -18,23 +18,23 @@ use tokio::time::Instant;
 
 use super::failure::{Failure, Outcome};
 
-/// What is known of one server.
+/// The state of one server.
 #[derive(Debug)]
 pub struct ServerState {
     /// The moment that `out_until` counts from.
     made: Instant,
     connections: AtomicU32,
     is_draining: AtomicBool,
-    /// Whether checks say that it is down.
+    /// True if checks say that it is down.
     is_down: AtomicBool,
     /// Until when failed connects keep it out, in milliseconds since `made`; 0: they do not; the largest: until a check is
     /// passed.
     out_until: AtomicU64,
-    /// What spoke against it since anything last spoke for it.
+    /// The number of times in turn that something spoke against it since anything last spoke for it.
     bad_in_a_row: AtomicU32,
     located: AtomicU8,
     addresses: RwLock<Arc<[SocketAddr]>>,
-    /// How often they were others than before.
+    /// The number of times they were others than before.
     address_changes: AtomicU32,
     /// Which of them led to a connection last.
     first_address: AtomicUsize,
@@ -53,7 +53,7 @@ struct FailedConnects {
     recent: VecDeque<Instant>,
     /// When the last of those that took nobody out was told of.
     told: Option<Instant>,
-    /// Whether checks bring a server back, or else time. As the configuration has it that is in force: whoever connects may have
+    /// True if checks bring a server back, or else time. As the configuration has it that is in force: whoever connects may have
     /// begun under another.
     is_checked: bool,
 }
@@ -61,12 +61,12 @@ struct FailedConnects {
 #[derive(Debug, Default)]
 struct Checked {
     last: Option<Instant>,
-    /// How many checks had the same outcome as the last, and which.
+    /// The number of checks that had the same outcome as the last, and which.
     streak: u32,
     is_passing: bool,
 }
 
-/// Where a connection leads whose server has a name.
+/// The address to which a connection leads whose server has a name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PeerAddress {
     address: SocketAddr,
@@ -80,7 +80,7 @@ impl From<SocketAddr> for PeerAddress {
     }
 }
 
-/// Whether a server gets connections.
+/// The standing of a server: whether it gets connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// It does.
@@ -96,13 +96,13 @@ pub(super) enum Standing {
 /// When failed connects take a server out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tolerance {
-    /// How many within `fail_time` do; 0: never.
+    /// The number of failures within `fail_time` that take it out; 0: never.
     pub(super) fails: u32,
-    /// How long it is out where no checks bring it back.
+    /// The time it is out where no checks bring it back.
     pub(super) fail_time: Duration,
 }
 
-/// What came of a check.
+/// The outcome of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CheckOutcome {
     Passed,
@@ -166,7 +166,7 @@ impl ServerState {
         self.connections.fetch_sub(1, SeqCst);
     }
 
-    /// Whether the operator wants no new connections there.
+    /// True if the operator wants no new connections there.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.is_draining.load(Relaxed)
@@ -193,7 +193,7 @@ impl ServerState {
         }
     }
 
-    /// Whether checks or failed connects keep it out.
+    /// True if checks or failed connects keep it out.
     pub(super) fn is_out(&self, now: Instant) -> bool {
         self.is_down.load(Relaxed)
             || match self.out_until.load(Relaxed) {
@@ -211,12 +211,12 @@ impl ServerState {
         }
     }
 
-    /// Whether checks keep it out.
+    /// True if checks keep it out.
     pub(super) fn is_down(&self) -> bool {
         self.is_down.load(Relaxed)
     }
 
-    /// It took a connection. Whether that brought it back.
+    /// It took a connection. Notes a connect, and says whether that brought it back.
     pub(super) fn connect_succeeded(&self) -> bool {
         if self.bad_in_a_row.load(Relaxed) > 0 {
             self.bad_in_a_row.store(0, Relaxed);
@@ -224,7 +224,7 @@ impl ServerState {
         self.out_until.load(Relaxed) != 0 && self.take_back()
     }
 
-    /// It took no connection. Whether that was one too many.
+    /// It took no connection. Notes a failed connect, and says whether that was one too many.
     pub(super) fn connect_failed(
         &self,
         failure: &Failure,
@@ -253,7 +253,7 @@ impl ServerState {
         !was_out
     }
 
-    /// Whether to tell of a failed connect that took the server out of nothing: of one a minute.
+    /// Tells whether to tell of a failed connect that took the server out of nothing: of one a minute.
     pub(super) fn tells_failure(&self, now: Instant) -> bool {
         let mut failed = locked(&self.failed_connects);
         let is_due = failed.told.is_none_or(|told| now.duration_since(told) >= TOLD_EVERY);
@@ -263,7 +263,7 @@ impl ServerState {
         is_due
     }
 
-    /// A check was passed. Whether that brought it back.
+    /// A check was passed. Notes a check that passed, and says whether that brought it back.
     pub(super) fn check_passed(&self, rise: u32) -> bool {
         self.checks.add_many(CheckOutcome::Passed, 1);
         let streak = self.check_counted(true);
@@ -276,7 +276,7 @@ impl ServerState {
         (is_up || is_taken_back) && !self.is_down()
     }
 
-    /// A check failed. Whether that took it out.
+    /// A check failed. Notes a failed check, and says whether that took it out.
     pub(super) fn check_failed(&self, failure: &Failure, fall: u32) -> bool {
         self.checks.add_many(CheckOutcome::Failed, 1);
         self.remember(failure);
@@ -284,8 +284,8 @@ impl ServerState {
         is_too_many && !self.is_down.swap(true, Relaxed)
     }
 
-    /// Whether it is checked from now on. Where nobody does any more, what checks said, and what only they would end, holds no
-    /// longer.
+    /// Notes whether it is checked from now on. If nobody checks it any more, the word of checks, and what only they would end,
+    /// holds no longer.
     pub(super) fn set_checked(&self, is_checked: bool) {
         let mut failed = locked(&self.failed_connects);
         failed.is_checked = is_checked;
@@ -307,7 +307,7 @@ impl ServerState {
         self.fickle_until.store(milliseconds(until), Relaxed);
     }
 
-    /// Whether it did so lately.
+    /// True if it did so lately.
     pub(crate) fn is_fickle(&self, now: Instant) -> bool {
         milliseconds(now.duration_since(self.made)) < self.fickle_until.load(Relaxed)
     }
@@ -340,7 +340,7 @@ impl ServerState {
         }
     }
 
-    /// Whoever calls this holds the lock of the addresses.
+    /// The caller holds the lock of the addresses.
     fn set_first_address(&self, index: usize) {
         // Most often it is that one, and all workers read it.
         if self.first_address() != index {
@@ -348,7 +348,7 @@ impl ServerState {
         }
     }
 
-    /// Its name was looked up. Whether it was known by no address before.
+    /// Its name was looked up. Notes its addresses, and says whether it was known by no address before.
     pub(crate) fn found_at(&self, addresses: &[SocketAddr]) -> bool {
         let mut known = self.addresses.write().unwrap_or_else(PoisonError::into_inner);
         if **known != *addresses {
@@ -363,7 +363,7 @@ impl ServerState {
         self.located.swap(KNOWN, Relaxed) != KNOWN
     }
 
-    /// Whether a connection to an address that its name had is still one to it. The lock is taken only if the addresses
+    /// True if a connection to an address that its name had is still one to it. The lock is taken only if the addresses
     /// changed since the last look at this connection.
     pub(crate) fn is_at(&self, peer: &mut PeerAddress) -> bool {
         let changes = self.address_changes.load(SeqCst);
@@ -377,7 +377,8 @@ impl ServerState {
         is_known
     }
 
-    /// Its name could not be looked up: addresses known before stay. Whether there are none.
+    /// Its name could not be looked up: addresses known before stay. Notes that its name was not found, and says whether there
+    /// are no addresses.
     pub(super) fn not_found(&self, failure: &Failure) -> bool {
         self.remember(failure);
         let is_news = |located| (located == PENDING).then_some(NOWHERE);
@@ -385,7 +386,7 @@ impl ServerState {
         self.located.load(Relaxed) == NOWHERE
     }
 
-    /// What was last wrong with it.
+    /// Returns what was last wrong with it.
     pub(super) fn last_failure(&self) -> Option<Failure> {
         locked(&self.last_failure).clone()
     }
@@ -420,7 +421,7 @@ fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX - 1)
 }
 
-/// What these locks guard is whole between any two statements.
+/// The data that these locks guard is whole between any two statements.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -428,10 +429,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Each failed connect may cost a client, and an operator who looks for one must find it.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
 
-/// How long what may not be sent twice takes no kept connection of a server that let one die under a request.
+/// The time for which a request that may not be sent twice takes no kept connection of a server that let one die under a
+/// request.
 const FICKLE_TIME: Duration = Duration::from_mins(10);
 
-/// What is known of where it is: not asked yet, one address or more, nothing.
+/// The knowledge of where it is: not asked yet, one address or more, nothing.
 const PENDING: u8 = 0;
 const KNOWN: u8 = 1;
 const NOWHERE: u8 = 2;

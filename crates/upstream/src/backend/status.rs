@@ -1,4 +1,4 @@
-//! What the operator sees of servers, and the order to drain one.
+//! The operator's view of servers, and the order to drain one.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -13,9 +13,9 @@ use super::{Backend, Backends, Server};
 /// A backend as `kettle ctl backends` shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackendStatus {
-    /// How it is called.
+    /// Its name.
     pub name: String,
-    /// How many connections wait for a slot.
+    /// The number of connections that wait for a slot.
     pub waiting: usize,
     /// Its servers, in the order of the configuration.
     pub servers: Vec<ServerStatus>,
@@ -24,25 +24,25 @@ pub struct BackendStatus {
 /// A server as `kettle ctl backends` shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerStatus {
-    /// How it is called.
+    /// Its name.
     pub name: String,
-    /// Where it is, as the configuration says.
+    /// Its address, as the configuration says.
     pub address: String,
-    /// Where it is now: a name may have several addresses.
+    /// Its addresses now: a name may have several.
     pub addresses: Vec<SocketAddr>,
-    /// Whether it gets connections.
+    /// The health: whether it gets connections.
     pub health: Health,
-    /// Whether it gets connections only when no other server can be reached.
+    /// True if it gets connections only when no other server can be reached.
     pub is_backup: bool,
     /// Its connections now.
     pub connections: u32,
     /// The most it may have.
     pub connections_max: Option<u32>,
-    /// What was last wrong with it, also where it is well by now.
+    /// The reason that was last wrong with it, also where it is well by now.
     pub last_failure: Option<String>,
 }
 
-/// Whether a server gets connections, or why not.
+/// The health of a server: whether it gets connections, or why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
@@ -88,7 +88,7 @@ impl fmt::Display for UnknownServer {
 impl std::error::Error for UnknownServer {}
 
 impl Backends {
-    /// How the backends and their servers are, in the order of the configuration.
+    /// Returns the state of the backends and their servers, in the order of the configuration.
     #[must_use]
     pub fn status(&self) -> Vec<BackendStatus> {
         let status = |backend: &Arc<Backend>| BackendStatus {
@@ -119,7 +119,7 @@ impl Backends {
 }
 
 impl Backend {
-    /// How its servers are, in the order of the configuration.
+    /// Returns the state of its servers, in the order of the configuration.
     #[must_use]
     pub fn status(&self) -> Vec<ServerStatus> {
         let now = Instant::now();
@@ -141,7 +141,7 @@ impl Server {
         }
     }
 
-    /// Whether it gets connections, or why not.
+    /// Returns whether it gets connections, or why not.
     pub(super) fn health(&self, now: Instant) -> Health {
         match self.state.standing(now) {
             Standing::In => Health::Up,

@@ -59,7 +59,7 @@ impl Backend {
     }
 }
 
-/// What a cookie asks for; none if it is none of ours.
+/// Returns the key for which a cookie asks; none if it is none of ours.
 pub fn asked_by(value: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(value).ok().filter(|it| it.len() == 16)?;
     u64::from_str_radix(text, 16).ok()

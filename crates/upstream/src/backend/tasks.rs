@@ -1,4 +1,4 @@
-//! Looking after the servers of the backends in force, in one place of the process: checks, and lookups of names. What a
+//! Looking after the servers of the backends in force, in one place of the process: checks, and lookups of names. A task that a
 //! reload does not change goes on, a check or a lookup under way among it.
 
 use std::cell::RefCell;
@@ -22,14 +22,14 @@ pub struct BackendTasks<H> {
     duties: Vec<Duty<H>>,
 }
 
-/// What is done for one server. Dropped, it is done no longer.
+/// A task for one server. Dropped, it is done no longer.
 struct Duty<H> {
     work: Work,
     watched: Rc<RefCell<Watched<H>>>,
     task: JoinHandle<()>,
 }
 
-/// What is to be done.
+/// The work of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Work {
     LookUp,
@@ -106,7 +106,7 @@ fn works(backend: &Backend, server: &Server) -> impl Iterator<Item = Work> {
     look_up.into_iter().chain(check)
 }
 
-/// What is done, and the state of the server for which it is, which no other has.
+/// Returns the key of a task: the work, and the state of the server for which it is, which no other has.
 fn key<H>(work: Work, watched: &Watched<H>) -> (Work, usize) {
     (work, Arc::as_ptr(&watched.server.state).addr())
 }
@@ -116,7 +116,7 @@ impl<H> Duty<H> {
         key(self.work, &self.watched.borrow())
     }
 
-    /// Whether it is done in the same way, for the same server.
+    /// True if it is done in the same way, for the same server.
     fn is_same(&self, work: Work, watched: &Watched<H>) -> bool {
         let known = self.watched.borrow();
         let (old, new) = (&known.backend.settings, &watched.backend.settings);

@@ -1,4 +1,4 @@
-//! What routes have to do with a backend's servers: connections in use and kept, responses, requests sent again.
+//! The counts of routes at a backend's servers: connections in use and kept, responses, requests sent again.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use kettle_runtime::metrics::{Count, Lifetimes, Shape};
 
 use super::{Backend, BackendShared};
 
-/// What is counted for all workers.
+/// The counts of all workers.
 #[derive(Debug)]
 pub(super) struct UpstreamCounts {
     pub(super) active: Lifetimes,
@@ -35,7 +35,7 @@ pub struct UseCount {
 }
 
 impl UpstreamCounts {
-    /// How often each status came that came at all.
+    /// Returns the number of responses of each status that came at all.
     pub(super) fn responses(&self) -> impl Iterator<Item = (usize, u64)> {
         let counts = self.responses.iter().map(Shape::read).enumerate();
         counts.filter(|(_, count)| *count > 0).map(|(index, count)| (STATUS_MIN + index, count))

@@ -15,7 +15,7 @@ use tokio::task::{AbortHandle, spawn_local};
 use super::UpstreamBody;
 use crate::UpstreamError;
 
-/// How a body is taken.
+/// The way a body is taken.
 pub(super) enum Buffering {
     /// By the client, as it takes it.
     Off,
@@ -25,7 +25,7 @@ pub(super) enum Buffering {
     Begun(Stored),
 }
 
-/// What a task has taken, and how that ended.
+/// The part that a task has taken, and how that ended.
 pub(super) struct Stored {
     flow: Rc<SpoolFlow>,
     outcome: Rc<Cell<Option<Outcome>>>,
@@ -72,7 +72,7 @@ impl UpstreamBody {
         matches!(&self.buffering, Buffering::Begun(stored) if stored.flow.is_full())
     }
 
-    /// What comes next of what a task takes. An error means that the end did not come.
+    /// Returns the next piece of what a task takes. An error means that the end did not come.
     ///
     /// # Errors
     /// [`UpstreamError`].

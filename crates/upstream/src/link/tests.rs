@@ -15,7 +15,7 @@ async fn used(version: Version) -> (Link, Box<Stream>) {
     let mut link = Link::Tls(near);
     far.seal(&[b"x"]).unwrap();
     poll_fn(|context| far.poll_flush(context)).await.unwrap();
-    // What came before it, tickets among it, was taken in with it.
+    // The bytes that came before it, tickets among them, were taken in with it.
     link.read_exact(&mut [0]).await.unwrap();
     (link, far)
 }

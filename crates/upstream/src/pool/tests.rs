@@ -80,7 +80,7 @@ async fn what_no_backend_in_force_leads_to_is_not_kept() {
     pool.give(link, destination, &app.backend);
     pool.adopt(Arc::new(in_force("192.0.2.1:1", Some(&before)).1));
     assert!(pool.idle.borrow().is_empty());
-    // What was under way meanwhile.
+    // The connection that was under way meanwhile.
     let _far = keep_one(&pool, app, &listener).await;
     assert!(pool.idle.borrow().is_empty());
     pool.adopt(Arc::default());

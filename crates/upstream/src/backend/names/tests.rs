@@ -154,7 +154,7 @@ fn a_name_that_no_thread_can_look_up_is_not_given_up() {
         // No call that was not made holds up other lookups, and the next is only a pause away.
         assert_eq!(LOOKUPS.available_permits(), 1);
         backend.servers[0].state.not_found(&Failure::timed_out());
-        // What is left of the call in the runtime's queue keeps time from passing by itself.
+        // The rest of the call in the runtime's queue keeps time from passing by itself.
         advance(2 * PAUSE_MIN).await;
         until(|| failure() == Some(Outcome::NoResources)).await;
     };

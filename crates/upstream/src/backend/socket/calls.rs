@@ -78,7 +78,7 @@ impl Socket {
         let mut sent_bytes = 0;
         let sent = self.try_io(Interest::WRITABLE, || {
             sent_bytes = transfer::send_one(self.as_fd(), bytes, false)?;
-            // What was not taken filled the socket.
+            // The part that was not taken filled the socket.
             if sent_bytes == bytes.len() { Ok(()) } else { Err(would_block()) }
         });
         match sent {

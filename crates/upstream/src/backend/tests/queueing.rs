@@ -123,7 +123,7 @@ async fn who_has_tried_all_is_told_at_once_though_others_wait() {
     pends(&mut waiting).await;
     let failure = Failure::timed_out();
     attempts.failed(only, failure.clone());
-    // Whoever waits is called, and has not come yet.
+    // The request that waits is called, and has not come yet.
     assert_eq!(app.waiting(), 1);
     let told = attempts.next(nobody_else).await.map(drop);
     assert_eq!(told.unwrap_err(), ConnectError::AllFailed(failure));
