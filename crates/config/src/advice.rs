@@ -1,4 +1,4 @@
-//! What works as it is written, and should be looked at all the same.
+//! Advice on a configuration that works as it is written, and should be looked at all the same.
 
 mod acme;
 mod guards;
@@ -15,7 +15,7 @@ use crate::model::{
     BackendChoices, Config, FieldTemplate, Listener, ListenerKind, PathPattern, Place, Reach, Site,
 };
 
-/// Looks over a valid configuration. What was made of another program's is that program's way, and gets no advice.
+/// Looks over a valid configuration. A setting made of another program's follows that program's way, and gets no advice.
 pub fn advice(config: &Config) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     if config.is_made() {
@@ -50,14 +50,14 @@ pub fn advice(config: &Config) -> Vec<Diagnostic> {
     diagnostics
 }
 
-/// What is asked of all sites, listeners or backends for each listener or backend: looked for once.
+/// Facts asked of all sites, listeners or backends for each listener or backend: looked for once.
 struct Seen<'c> {
     reach: Reach<'c>,
     /// Those that a listener, a site or a route names.
     named: HashSet<&'c str>,
     /// Those that routes name, in the order of the routes.
     asked: HashMap<&'c str, usize>,
-    /// Where TLS is spoken: the first port, and all.
+    /// The ports where TLS is spoken: the first port, and all.
     tls_port: Option<u16>,
     tls_ports: HashSet<u16>,
     /// For each listener.
@@ -138,7 +138,7 @@ fn about_variables(config: &Config, diagnostics: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whom a header speaks for is believed.
+/// The client that a header names is believed.
 fn about_strangers(config: &Config, index: usize, setting: &str) -> Option<Diagnostic> {
     let listener = config.listeners.get(index)?;
     let believed = match setting {
@@ -178,7 +178,7 @@ fn about_http2(config: &Config, seen: &Seen<'_>, index: usize) -> Option<Diagnos
 fn about_kernel(config: &Config, index: usize) -> Option<Diagnostic> {
     let listener = config.listeners.get(index)?;
     let path = listener.path().filter(|path| path.starts_with("kernel-"))?;
-    // What a `tcp` listener encrypts goes to its servers.
+    // The bytes that a `tcp` listener encrypts go to its servers.
     let carries = matches!(listener.kind, ListenerKind::Tcp(_));
     if listener.address.unix().is_none() || carries {
         return None;
@@ -222,7 +222,7 @@ fn about_redirect_port(config: &Config, seen: &Seen<'_>, index: usize) -> Option
 fn about_plain(config: &Config, seen: &Seen<'_>, index: usize) -> Option<Diagnostic> {
     let listener = config.listeners.get(index)?;
     listener.http()?;
-    // Whom a Unix socket lets in its mode says.
+    // The mode of a Unix socket says whom it lets in.
     if listener.address.socket().is_none_or(|address| address.ip().is_loopback()) {
         return None;
     }
@@ -288,7 +288,7 @@ fn about_reach(config: &Config, seen: &Seen<'_>, index: usize) -> Option<Diagnos
     Some(config.diagnostic(name.at, &format!("\"{name}\""), message, Some(help.to_owned())))
 }
 
-/// Where clients are asked for no certificate, there is nothing to say of one.
+/// If clients are asked for no certificate, there is nothing to say of one.
 fn about_certificates(config: &Config, index: usize, diagnostics: &mut Vec<Diagnostic>) {
     let site = config.sites.get(index).filter(|site| site.client_auth.is_none());
     let routes = site.map_or(&[][..], |site| &site.routes);

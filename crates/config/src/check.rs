@@ -1,4 +1,4 @@
-//! What no setting can say alone: settings that contradict, repeat or need each other.
+//! Checks of several settings together: settings that contradict, repeat or need each other.
 //!
 //! The checks run even if single settings were wrong. Those have their default then, and no
 //! place in the file, so they take part in no comparison.

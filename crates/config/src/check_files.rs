@@ -1,4 +1,4 @@
-//! What the file system says about a configuration that is valid in itself.
+//! Checks a configuration that is valid in itself against the file system.
 //!
 //! Certificates and keys are opened but not understood here; crate `tls` does that.
 
@@ -16,7 +16,7 @@ use crate::model::{Config, LogTarget, Roots};
 /// The largest file taken for a certificate chain, key or OCSP response.
 const IDENTITY_FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// What a ticket secret may be long.
+/// The length of a ticket secret.
 const TICKET_SECRET_BYTES: RangeInclusive<u64> = 32..=4_096;
 
 /// The largest file taken for revocation lists.
@@ -117,7 +117,7 @@ fn check_readable(config: &Config, file: &Located<PathBuf>, bytes_max: u64) -> O
     });
     let metadata = match found {
         Ok(metadata) => metadata,
-        // Who reads it may have other ways, and says so where it has not.
+        // The process that reads it may have other ways, and says so where it has not.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return None,
         Err(error) => {
             let is_missing = error.kind() == ErrorKind::NotFound;
@@ -167,10 +167,10 @@ fn log_files(config: &Config) -> impl Iterator<Item = (String, &PathBuf)> {
     })
 }
 
-/// What is there in the place of a log, and cannot be appended to.
+/// Refuses a file in the place of a log that cannot be appended to.
 fn check_logs(config: &Config) -> impl Iterator<Item = Diagnostic> {
     log_files(config).filter_map(|(name, path)| {
-        // What only /proc leads to, as /dev/stdout, is not the same for the server.
+        // A file that only /proc leads to, as /dev/stdout, is not the same for the server.
         let found = path.canonicalize().and_then(|path| path.metadata()).ok()?.file_type();
         let what = match found {
             found if found.is_dir() => "a folder",
@@ -189,7 +189,7 @@ fn check_parents(config: &Config) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for (name, path) in log_files(config).chain(socket) {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        // Who may not look at a folder may have made the file in it before.
+        // A user that may not look at a folder may have made the file in it before.
         let is_missing = |parent: &&Path| match fs::metadata(parent) {
             Ok(found) => !found.is_dir(),
             Err(error) => error.kind() != ErrorKind::PermissionDenied,

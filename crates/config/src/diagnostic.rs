@@ -9,7 +9,7 @@ use crate::located::Position;
 
 /// Longer source lines are cut around the caret so that one diagnostic stays readable.
 const SHOWN_LINE_CHARACTERS_MAX: usize = 120;
-/// How much of a cut line is shown before the caret.
+/// The length of a cut line that is shown before the caret.
 const SHOWN_BEFORE_CARET: usize = 40;
 
 /// One mistake: where it stands, the text that is wrong, why, and what to write instead.
@@ -23,9 +23,9 @@ pub struct Diagnostic {
     pub column: usize,
     /// The text that is wrong, as it stands in the file.
     pub offending: String,
-    /// What is wrong with it.
+    /// The mistake.
     pub message: String,
-    /// What to do instead, where there is a good guess: `write "64 KiB"`.
+    /// The advice, where there is a good guess: `write "64 KiB"`.
     pub help: Option<String>,
     /// The whole line the offending text stands on, for display.
     pub source_line: Option<String>,
@@ -49,13 +49,13 @@ impl Diagnostic {
         }
     }
 
-    /// Where the mistake stands.
+    /// Returns the position of the mistake.
     pub fn position(&self) -> Position {
         Position { line: self.line, column: self.column }
     }
 }
 
-/// What an operator is told to do about a mistake.
+/// The advice to an operator about a mistake.
 pub(crate) enum Help {
     /// Write this text in place of the offending one.
     Write(String),

@@ -1,4 +1,4 @@
-//! What words of other servers' configurations are here: one table, by setting and by value, for mistakes in a kettle.toml,
+//! The words of other servers' configurations are here: one table, by setting and by value, for mistakes in a kettle.toml,
 //! for options of command lines, and for what importers leave out.
 
 pub(crate) mod shape;
@@ -8,12 +8,12 @@ mod table;
 use crate::nearest::plain;
 use table::{SETTINGS, VALUES};
 
-/// What another server's word is here.
+/// The meaning here of another server's word.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Here {
     /// One of these words, the first that may stand where it was written.
     Called(&'static [&'static str]),
-    /// What to do instead.
+    /// The advice.
     Do(&'static str),
     /// It is not here, and why.
     Not(&'static str),
@@ -32,7 +32,7 @@ pub(crate) fn names(written: &str) -> &'static [&'static str] {
     }
 }
 
-/// What to do in place of another server's setting, or why it is not here.
+/// Returns what to write in place of another server's setting, or why it is not here.
 pub(crate) fn advice(written: &str) -> Option<String> {
     find(SETTINGS, written)?.advice()
 }

@@ -15,7 +15,7 @@ pub use list::{CacheControl, CacheRule, DenyPatterns};
 /// Longest pattern.
 const PATTERN_BYTES_MAX: usize = 256;
 
-/// What is wrong with a pattern, and the patterns that were probably meant.
+/// The fault of a pattern, and the patterns that were probably meant.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadPattern {
     pub(crate) why: &'static str,
@@ -57,7 +57,7 @@ fn alternatives(pattern: &str) -> Vec<String> {
     let Some((before, set, after)) = set else {
         return Vec::new();
     };
-    // What is left of a second set is not looked into.
+    // The rest of a second set is not looked into.
     let suggestions = set.split(',').map(|one| format!("{before}{}{after}", one.trim()));
     suggestions.filter(|pattern| !pattern.contains(['[', ']', '{', '}', '\\'])).collect()
 }
@@ -77,18 +77,18 @@ impl PathPattern {
         &self.0.text
     }
 
-    /// What an index finds the paths by that fit a pattern, or all of them.
+    /// Returns the key by which an index finds the paths that fit a pattern, or all of them.
     #[must_use]
     pub fn key_of(pattern: Option<&Self>) -> PathKey<'_> {
         pattern.map_or(PathKey::ANY, |pattern| pattern.0.key())
     }
 
-    /// What each path begins with that fits.
+    /// Returns the text with which each path begins that fits.
     pub(crate) fn beginning(&self) -> &str {
         self.0.ends().0
     }
 
-    /// How many stars it has.
+    /// The number of stars it has.
     pub fn stars(&self) -> usize {
         tokens(&self.0.text).iter().filter(|token| token.is_star()).count()
     }
@@ -99,7 +99,8 @@ impl PathPattern {
         self.0.fits(path)
     }
 
-    /// What each star stands for in `path`, the first as much as it can; nothing if the path does not fit.
+    /// Returns the text for which each star stands for in `path`, the first as much as it can; nothing if the path does not
+    /// fit.
     pub fn captures<'p>(&self, path: &'p str) -> Option<Vec<&'p str>> {
         let mut captures = Vec::new();
         self.0.capture(path, &mut captures)?;
@@ -118,7 +119,7 @@ struct Glob {
     middle: Middle,
 }
 
-/// What stands between the beginning and the end of a pattern.
+/// The part of a pattern between its beginning and its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Middle {
     Nothing,
@@ -150,7 +151,7 @@ impl Glob {
         Self { text: pattern.into(), begin_bytes, end_bytes, middle }
     }
 
-    /// What each path begins and ends with that fits.
+    /// Returns the texts with which each path begins and ends that fits.
     fn ends(&self) -> (&str, &str) {
         let end = self.text.len() - usize::from(self.end_bytes);
         let begins = self.text.get(..usize::from(self.begin_bytes));

@@ -1,4 +1,4 @@
-//! Where in the configuration file a value was written.
+//! The place in the configuration file at which a value was written.
 //!
 //! Later stages (opening files, reading certificates) find mistakes the parser cannot see. They
 //! need the place of the value, so such values travel as [`Located`].
@@ -19,7 +19,7 @@ impl Position {
     /// The place of values that come from a default or from the command line.
     pub const NOT_WRITTEN: Self = Self { line: 0, column: 0 };
 
-    /// Whether the value stands in the file at all.
+    /// True if the value stands in the file at all.
     pub fn is_written(self) -> bool {
         self.line > 0
     }
@@ -39,7 +39,7 @@ impl fmt::Display for Position {
 pub struct Located<T> {
     /// The value itself.
     pub value: T,
-    /// Where it was written.
+    /// The position at which it was written.
     pub at: Position,
 }
 

@@ -1,4 +1,4 @@
-//! What a `[[map]]` says for a text, as nginx finds it: by the whole text, by names with a star, by regular expressions.
+//! The value of a `[[map]]` for a text, as nginx finds it: by the whole text, by names with a star, by regular expressions.
 
 use std::collections::HashMap;
 
@@ -31,7 +31,7 @@ impl Maps {
 /// A map. A text is found in it in the same time, however many values it has.
 #[derive(Clone, Debug)]
 pub struct MapIndex {
-    /// What a text is chosen by.
+    /// The text by which it chooses.
     pub of: FieldTemplate,
     /// All in small letters.
     whole: HashMap<Box<[u8]>, FieldTemplate>,
@@ -45,7 +45,7 @@ pub struct MapIndex {
     default: FieldTemplate,
 }
 
-/// What a map says.
+/// The value of a map.
 #[derive(Clone, Debug)]
 pub struct Chosen<'m, 't> {
     /// A text, with words and groups.
@@ -66,7 +66,7 @@ pub(crate) enum MapKey<'k> {
 }
 
 impl<'k> MapKey<'k> {
-    /// What is meant by a key; `.x` means two. `None` for a star where no name begins or ends.
+    /// Returns the patterns meant by a key; `.x` means two. `None` for a star where no name begins or ends.
     pub(crate) fn of(key: &'k str, is_of_hostnames: bool) -> Option<[Option<Self>; 2]> {
         if !is_of_hostnames {
             return Some([Some(Self::Whole(key)), None]);
@@ -113,7 +113,7 @@ impl MapIndex {
         })
     }
 
-    /// What it says for a text.
+    /// Returns the value for a text.
     #[must_use]
     pub fn find<'t>(&self, text: &'t [u8]) -> Chosen<'_, 't> {
         let text = match self.is_of_hostnames {
@@ -150,7 +150,7 @@ impl MapIndex {
 }
 
 impl<'t> Chosen<'_, 't> {
-    /// What the group of this number or name stands for.
+    /// Returns the text for which the group of this number or name stands.
     #[must_use]
     pub fn group(&self, name: &str) -> &'t [u8] {
         let number = self.expression.and_then(|expression| expression.group_number(name));

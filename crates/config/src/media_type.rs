@@ -1,8 +1,8 @@
 //! The media type of a file, from its extension.
 //!
 //! A table of ours comes before that of `mime_guess`, which is named here and nowhere else. A type is IANA's where it has one,
-//! else nginx's. What browsers run, or render with what runs in it, is named for a few extensions alone: an upload with another one
-//! is no page of its site.
+//! else nginx's. A type that browsers run, or that they render with what runs in it, is named for a few extensions alone: an
+//! upload with another one is no page of its site.
 
 mod nginx;
 

@@ -85,7 +85,7 @@ use crate::source::{Beginnings, Source};
 settings! {
     /// The whole configuration.
     pub struct Config {
-        /// What the process does as a whole.
+        /// Settings of the process as a whole.
         pub server: ServerSettings = section(),
         /// Protocol versions, ciphers and session resumption, for the clients of all sites.
         pub tls: Tls = section(),
@@ -116,11 +116,11 @@ settings! {
         pub path: PathBuf,
         /// The text of that file, kept to show the line of a mistake found later.
         pub(crate) source: Source,
-        /// Where each setting is written, by its keys: `site.0.default`.
+        /// The place of each setting, by its keys: `site.0.default`.
         pub(crate) places: Beginnings,
-        /// Where its text came from, if it was made from another file.
+        /// The origin of its text, if it was made from another file.
         pub(crate) origins: Origins,
-        /// What that file says and this configuration does not.
+        /// The parts of that file that this configuration does not have.
         pub not_carried_over: Vec<Diagnostic>,
         /// The folders whose files were named by that file all together.
         pub folders_read: Vec<PathBuf>,
@@ -168,19 +168,19 @@ impl Config {
         })
     }
 
-    /// Whether its text was made from another file, which is where its diagnostics are shown.
+    /// True if its text was made from another file, which is where its diagnostics are shown.
     pub fn is_made(&self) -> bool {
         !self.origins.is_empty()
     }
 
-    /// Where a setting is written, by its keys and, for `[[listener]]` and `[[site]]`, its index
+    /// Returns where a setting is written, by its keys and, for `[[listener]]` and `[[site]]`, its index
     /// from 0: `"server.user"`, `"site.0.default"`.
     pub fn position_of(&self, setting: &str) -> Position {
         let place = self.places.get(setting);
         place.map_or(Position::NOT_WRITTEN, |start| self.source.position(start))
     }
 
-    /// Where access logs go, those of sites and routes too, each with the keys of its setting.
+    /// Returns where access logs go, those of sites and routes too, each with the keys of its setting.
     pub fn access_logs(&self) -> impl Iterator<Item = (String, &LogTarget)> {
         let own = self.sites.iter().enumerate().flat_map(|(number, site)| {
             let routes = site.routes.iter().enumerate().map(move |(route, it)| {
@@ -211,7 +211,7 @@ impl Config {
         of_sites.chain(of_listeners.filter_map(TlsListener::wanted_certificate))
     }
 
-    /// What clients are asked for, by sites and by listeners.
+    /// Returns the settings for client certificates, by sites and by listeners.
     pub fn client_auths(&self) -> impl Iterator<Item = &ClientAuth> {
         let of_sites = self.sites.iter().filter_map(|site| site.client_auth.as_ref());
         of_sites.chain(self.listener_certificates().filter_map(|own| own.client_auth.as_ref()))
@@ -305,7 +305,7 @@ impl Config {
         self.listeners.iter().map(asks).collect()
     }
 
-    /// What `kettle serve DIR` uses: one site with a generated certificate, files from
+    /// Returns the configuration that `kettle serve DIR` uses: one site with a generated certificate, files from
     /// `directory`, listening on `address`.
     pub fn for_folder(directory: &Path, address: SocketAddr) -> Self {
         let listener =

@@ -1,4 +1,4 @@
-//! What is meant by an option of a command line that has none of this name: mostly a setting of a kettle.toml, or a word of
+//! The meaning of an option of a command line that has none of this name: mostly a setting of a kettle.toml, or a word of
 //! another server.
 
 use crate::foreign::{advice, called, names};

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use crate::diagnostic::Diagnostic;
 use crate::located::Position;
 
-/// Where something was written in the other file.
+/// The place of something in the other file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The file; empty for a command line.
     pub path: PathBuf,
-    /// Where it begins; not written for a command line.
+    /// The beginning; not written for a command line.
     pub at: Position,
-    /// What stands there.
+    /// The text there.
     pub written: String,
     /// The whole line, for display.
     pub source_line: Option<String>,
@@ -35,7 +35,7 @@ impl Origin {
     }
 }
 
-/// Where each line of a configuration's text came from, if from anywhere.
+/// The origin of each line of a configuration's text, if it has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origins(Arc<[Option<Origin>]>);
 
@@ -46,7 +46,7 @@ impl Origins {
         Self(lines.into())
     }
 
-    /// What a line of the text is called before operators, who may never have seen the text.
+    /// Returns the name of a line of the text before operators, who may never have seen the text.
     pub(crate) fn line(&self, line: usize) -> String {
         if self.0.is_empty() {
             return format!("line {line}");
@@ -60,7 +60,7 @@ impl Origins {
         }
     }
 
-    /// Whether there was another file.
+    /// True if there was another file.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

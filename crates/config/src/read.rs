@@ -31,7 +31,7 @@ impl<'i> Item<'i> {
         Self { trail: String::new(), name: "the file".to_owned(), value, span: 0..0 }
     }
 
-    /// What stands in it, under the name `step`.
+    /// Returns the value in it, under the name `step`.
     pub(crate) fn below(&self, step: &str, value: &'i Spanned<DeValue<'i>>) -> Self {
         let dot = if self.trail.is_empty() { "" } else { "." };
         let trail = format!("{}{dot}{step}", self.trail);
@@ -111,9 +111,9 @@ pub(crate) struct Reader<'s> {
     places: Places,
     /// Settings that are written but could not be read: they have their default.
     unread: BTreeSet<String>,
-    /// Whether values are read only for their mistakes.
+    /// True if values are read only for their mistakes.
     pub(crate) is_rehearsal: bool,
-    /// Whether broken statements were left out, so that nothing can be called missing.
+    /// True if broken statements were left out, so that nothing can be called missing.
     pub(crate) is_partial: bool,
     /// The headers of the tables that have a setting of this name.
     pub(crate) tables_with: fn(&str) -> Vec<String>,
@@ -142,7 +142,7 @@ impl<'s> Reader<'s> {
         self.source
     }
 
-    /// What a line is called in a message.
+    /// Returns the name of a line in a message.
     pub(crate) fn line(&self, line: usize) -> String {
         self.origins.line(line)
     }
@@ -180,12 +180,12 @@ impl<'s> Reader<'s> {
         self.report(item, format!("`{}` takes {takes}, not {found}", item.name()), help);
     }
 
-    /// Where the setting with this trail is written, if it is and could be read.
+    /// Returns the place of the setting with this trail, if it is written and could be read.
     pub(crate) fn place(&self, trail: &str) -> Option<Range<usize>> {
         self.places.get(trail).filter(|_| !self.unread.contains(trail)).cloned()
     }
 
-    /// Whether the setting with this trail is written, rightly or not.
+    /// Says whether the setting with this trail is written, rightly or not.
     pub(crate) fn is_written(&self, trail: &str) -> bool {
         self.places.contains_key(trail)
     }
@@ -201,7 +201,7 @@ impl<'s> Reader<'s> {
         self.unread.insert(item.trail.clone());
     }
 
-    /// Whether what is written there could not be read.
+    /// True if what is written there could not be read.
     pub(crate) fn is_unread(&self, item: &Item<'_>) -> bool {
         self.unread.contains(&item.trail)
     }

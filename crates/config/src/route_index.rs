@@ -37,7 +37,7 @@ struct OnePlace {
     kind: Kind,
     /// The first route without an expression that it has.
     route: u32,
-    /// What else it has; nothing for most places.
+    /// The other parts; nothing for most places.
     more: Option<Box<More>>,
 }
 
@@ -48,7 +48,7 @@ enum Kind {
     TextPrefix,
 }
 
-/// What few places have.
+/// The parts of few places.
 #[derive(Clone, Debug, Default)]
 struct More {
     /// Further routes without an expression, which are asked where conditions do not hold.

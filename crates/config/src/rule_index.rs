@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// What a path is like that a rule fits.
+/// The form of the paths that a rule fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKey<'k> {
     /// It is this text.
@@ -210,7 +210,7 @@ impl<'t> Reading<'t> {
         }
     }
 
-    /// How many bytes it has in common with a key, from where both begin.
+    /// The number of bytes it has in common with a key, from where both begin.
     fn common(&self, key: &[u8]) -> usize {
         let is_same = |(one, other): &(&u8, &u8)| one == other;
         match self.is_backwards {

@@ -30,7 +30,7 @@ fn object(section: &Section) -> Map<String, Value> {
     let mut properties: Map<String, Value> = Map::new();
     for setting in &section.settings {
         let own = property(setting);
-        // What it takes depends on another setting.
+        // Its values depend on another setting.
         let either = properties.remove(setting.name).map(|other| match other.get("anyOf") {
             Some(Value::Array(others)) if other.get("description").is_none() => {
                 json!({ "anyOf": others.iter().chain([&own]).collect::<Vec<_>>() })

@@ -1,4 +1,4 @@
-//! What a setting is: its documentation, its kind, and how a table of settings is declared.
+//! Settings: their documentation, their kind, and how a table of them is declared.
 //!
 //! A [`ValueType`] knows its default, its bounds, how to read itself from the file and how to describe
 //! itself. [`settings!`] turns a struct whose fields carry a kind into all three.
@@ -73,16 +73,16 @@ use crate::read::{Item, Reader};
 
 /// The type of a setting: how it is read, bounded, defaulted and described.
 pub(crate) trait ValueType {
-    /// What the rest of kettle gets.
+    /// The value for the rest of kettle.
     type Value;
 
     /// The default; for a required setting an empty value that never leaves a failed parse.
     fn default_value(&self) -> Self::Value;
 
-    /// How the reference page and the schema show the values it takes.
+    /// Returns how the reference page and the schema show the values it takes.
     fn shape(&self) -> ValueShape;
 
-    /// How the reference page shows the default.
+    /// Returns how the reference page shows the default.
     fn default_text(&self) -> DefaultText;
 
     /// Reads the value, or records at least one diagnostic and returns nothing.
@@ -95,7 +95,7 @@ pub(crate) fn typed<V, K: ValueType<Value = V>>(kind: K) -> K {
 }
 
 /// Declares a table of settings: `/// documentation` `pub field: Type = kind;`, with
-/// `as "key"` where the key in the file differs from the field. Where the settings of a table depend on one of them, that
+/// `as "key"` where the key in the file differs from the field. If the settings of a table depend on one of them, that
 /// one is an enumeration declared with [`variants!`] and stands under `variants`.
 macro_rules! settings {
     (

@@ -10,11 +10,12 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostic, Help};
 use crate::located::Position;
 
-/// Where each setting is written, by keys and indexes from the top: `site.0.route.2.prefix`.
+/// The place of each setting, by keys and indexes from the top: `site.0.route.2.prefix`.
 pub(crate) type Places = BTreeMap<String, Range<usize>>;
 
-/// Where each setting begins, by a hash of its keys: what is left of [`Places`] once all is read. A name would take ten times as much,
-/// and ten thousand redirects have thirty thousand. Two settings of a million have the same hash once in 30 million files.
+/// The beginning of each setting, by a hash of its keys: what is left of [`Places`] once all is read. A name would take ten
+/// times as much, and ten thousand redirects have thirty thousand. Two settings of a million have the same hash once in 30
+/// million files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Beginnings(Arc<[(u64, u32)]>);
 

@@ -196,7 +196,7 @@ fn is_header(statement: &str) -> bool {
     name.starts_with(|first: char| first.is_alphabetic() || first == '_') && !name.contains(',')
 }
 
-/// Where the table that begins before `from` ends.
+/// Returns the end of the table that begins before `from`.
 fn end_of_table(text: &str, from: usize) -> usize {
     let mut after = statements(text).into_iter().filter(|statement| statement.start >= from);
     let next = after.find(|statement| text.get(statement.clone()).is_some_and(is_header));
@@ -339,7 +339,7 @@ fn bare_text(statement: &str) -> Option<(usize, &str)> {
         .then_some((value_offset, value))
 }
 
-/// Whether the table with this dotted name is one of several, `[[name]]`.
+/// True if the table with this dotted name is one of several, `[[name]]`.
 fn is_repeatable(name: &str) -> bool {
     let mut section = Config::describe();
     let mut is_repeatable = false;

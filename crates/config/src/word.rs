@@ -11,7 +11,7 @@ pub(crate) trait Word: Copy + Eq + 'static {
     /// The word for this value.
     fn word(self) -> &'static str;
 
-    /// What the value means, as written in its doc comment.
+    /// The meaning of the value, as written in its doc comment.
     fn meaning(self) -> &'static str;
 }
 

@@ -52,7 +52,7 @@ fn takes_hello(listener: &Listener) -> bool {
     answers_in_tls(listener) && listener.tls().is_none_or(|tls| begins(tls.starttls))
 }
 
-/// What a listener gives to a backend is not ours to answer.
+/// A challenge on a listener that gives it to a backend is not ours to answer.
 fn about_protocols(config: &Config, diagnostics: &mut Vec<Diagnostic>) {
     let wants = |kind| config.wanted_certificates().any(|it| it.how.challenges.contains(&kind));
     if !wants(ChallengeKind::TlsAlpn01) {

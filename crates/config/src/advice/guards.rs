@@ -70,7 +70,7 @@ fn takes_from(taker: &Route, outer: &Route, prefix: &str) -> bool {
     }
 }
 
-/// What all paths begin with that an expression fits; nothing if that is not plain.
+/// Returns the text with which all paths begin that an expression fits; nothing if that is not plain.
 fn fixed_beginning(regex: &str) -> String {
     let Some(rest) = regex.strip_prefix('^') else { return String::new() };
     let is_plain = |it: &char| it.is_ascii_alphanumeric() || "/-_".contains(*it);
@@ -82,7 +82,7 @@ fn fixed_beginning(regex: &str) -> String {
     if rest.contains('|') { String::new() } else { text }
 }
 
-/// Where a route says its place, and the line.
+/// Returns where a route says its place, and the line.
 fn setting_of(config: &Config, site: usize, number: usize) -> (String, usize) {
     let trail = format!("site.{site}.route.{number}");
     let named = PLACES

@@ -74,7 +74,7 @@ fn check_cookie(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
     }
 }
 
-/// What decides is written where something does.
+/// The text to hash is written where something is hashed.
 fn check_hash(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
     let is_hash = backend.balance == Balance::Hash;
     if is_hash && backend.hash.is_none() && !reader.is_written(&format!("backend.{index}.hash")) {
@@ -194,7 +194,7 @@ fn check_listener(index: usize, listener: &Listener, reach: &Reach<'_>, reader: 
     reader.report_located(address, message.to_owned(), Help::write(help));
 }
 
-/// Who asks for resets must be able to have them.
+/// A listener that asks for resets must be able to have them.
 fn check_resets(
     index: usize,
     listener: &Listener,
@@ -259,9 +259,9 @@ fn check_own_certificates(index: usize, listener: &Listener, reader: &mut Reader
     }
 }
 
-/// Who asks for a name that no site has must not come, without a certificate, to a backend that others need one for.
+/// A client that asks for a name that no site has must not come, without a certificate, to a backend that others need one for.
 fn check_open_doors(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>) {
-    // Where TLS only passes through, nobody is asked for a certificate here.
+    // If TLS only passes through, nobody is asked for a certificate here.
     let listeners = || config.listeners.iter().filter(|listener| listener.tls().is_some());
     let mut carriers: HashMap<usize, Vec<&Listener>> = HashMap::new();
     for listener in listeners() {

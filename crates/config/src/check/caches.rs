@@ -69,7 +69,7 @@ fn check_vary(
 /// No folder is another's, nor lies in it.
 fn check_folders(caches: &[Cache], reader: &mut Reader<'_>) {
     let mut folders: HashMap<&Path, usize> = HashMap::new();
-    // What lies in each folder, and the first that does.
+    // The uses of each folder, and the first of them.
     let mut above: HashMap<&Path, usize> = HashMap::new();
     for (index, cache) in caches.iter().enumerate() {
         let own = cache.directory.value.as_path();
@@ -96,6 +96,6 @@ pub(super) fn is_of_proxies(name: &str) -> bool {
         || name.starts_with("x-forwarded-")
 }
 
-/// What only a proxy can know of a client, or is part of what responses are kept by anyway.
+/// Fields that only a proxy can know of a client, or that are part of what responses are kept by anyway.
 const OF_PROXIES: &[&str] =
     &["client-cert", "client-cert-chain", "early-data", "forwarded", "host", "x-real-ip"];

@@ -68,7 +68,7 @@ fn check_texts(number: usize, map: &Map, backends: &mut Names<'_>, reader: &mut 
     }
 }
 
-/// What a request is made into, and whether files are looked for before, is the same for all.
+/// The form of a request, and whether files are looked for before, is the same for all.
 fn check_protocols(config: &Config, map: &Map, backends: &Names<'_>, reader: &mut Reader<'_>) {
     let named = map.texts().filter_map(FieldTemplate::plain);
     let named = named.filter_map(|name| config.backends.get(backends.find(name)?));

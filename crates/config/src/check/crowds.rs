@@ -1,4 +1,4 @@
-//! What one request may have to be held against, one after the other: never more than a thousand of a kind.
+//! Bounds on what one request may have to be held against, one after the other: never more than a thousand of a kind.
 
 use std::collections::HashMap;
 
@@ -146,6 +146,6 @@ fn refuse(setting: &str, crowd: usize, what: &str, help: String, reader: &mut Re
     }
 }
 
-/// What a look at the disk counts.
+/// The weight of a look at the disk.
 const FILE_WEIGHT: usize = 10;
 const OWN_ENDS: &str = "those with a beginning or an end of their own";

@@ -176,7 +176,7 @@ fn is_below_root(path: &FieldTemplate, route: &Route) -> bool {
         && rest.iter().all(|part| matches!(part, FieldPart::Group(_)))
 }
 
-/// What programs cannot be told, or would not understand.
+/// Refuses what programs cannot be told, or would not understand.
 fn check_route(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     if route.root.is_some()
         && route.fastcgi.is_none()
@@ -205,7 +205,7 @@ fn check_route(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     }
 }
 
-/// What programs go by when they look for a file.
+/// The parameters by which programs look for a file.
 const CHOOSING: [&str; 2] = ["DOCUMENT_ROOT", "SCRIPT_NAME"];
 const TOLD: &str =
     "programs are told the path that was asked for; with `path_info` they are told its parts";

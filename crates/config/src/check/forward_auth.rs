@@ -30,7 +30,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     }
 }
 
-/// What it is told was written by us, or is one client's word for itself.
+/// A field that it is told was written by us, or is one client's word for itself.
 fn check_told(trail: &str, auth: &ForwardAuth, reader: &mut Reader<'_>) {
     for (name, _) in &auth.headers {
         refuse_own(&format!("{trail}.headers.{name}"), name, reader);
@@ -45,7 +45,7 @@ fn check_told(trail: &str, auth: &ForwardAuth, reader: &mut Reader<'_>) {
     }
 }
 
-/// What it says of a client reaches a backend that asks for this client alone, and nobody else says it.
+/// A field that it sets for a client reaches a backend that asks for this client alone, and nobody else sets it.
 fn check_copied(trail: &str, route: &Route, auth: &ForwardAuth, reader: &mut Reader<'_>) {
     let Some(place) = reader.place(&format!("{trail}.copy")).filter(|_| !auth.copy.is_empty())
     else {
@@ -99,7 +99,7 @@ fn is_one(name: &str, other: &str) -> bool {
 
 /// Stands for all headers of a client.
 const ALL: &str = "*";
-/// What each request to a server says of its client.
+/// The fields that each request to a server has of its client.
 const OURS: [&str; 6] = [
     "host",
     "forwarded",

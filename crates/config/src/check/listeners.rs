@@ -83,7 +83,8 @@ fn check_unix(index: usize, listener: &Listener, reader: &mut Reader<'_>) {
     }
 }
 
-/// What a listener carries must not come in at it again, for ever. Where TLS ends and begins anew it could be for another site.
+/// A connection that a listener carries must not come in at it again, for ever. If TLS ends and begins anew it could be for
+/// another site.
 fn check_ways_out(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>) {
     let mut back: HashMap<ListenAddress, Vec<(&Backend, &BackendServer)>> = HashMap::new();
     for backend in &config.backends {
@@ -192,7 +193,7 @@ fn is_taken(other: &Located<ListenAddress>, reader: &Reader<'_>) -> String {
     format!("{} listens on {other} already", reader.line(other.at.line))
 }
 
-/// Whether a socket without `SO_REUSEPORT` has one of two addresses for itself: they are the same, or one is the other's port on
+/// True if a socket without `SO_REUSEPORT` has one of two addresses for itself: they are the same, or one is the other's port on
 /// all addresses of the machine. IPv6 sockets take IPv6 only. Two listeners may stand beside each other so: Linux gives a connection
 /// to the one that names its address (`__inet_lookup_listener`).
 #[must_use]
@@ -223,27 +224,27 @@ impl<T: Copy> Addresses<T> {
         if address.ip().is_unspecified() { all } else { named }.get_or_insert(value);
     }
 
-    /// What one has that is the same address.
+    /// Returns the listener that has the same address.
     #[must_use]
     pub fn same(&self, address: SocketAddr) -> Option<T> {
         self.each.get(&address).copied()
     }
 
-    /// What one has that collides with this address, and is another one.
+    /// Returns the listener that collides with this address and has another one.
     #[must_use]
     pub fn beside(&self, address: SocketAddr) -> Option<T> {
         let (named, all) = self.of_port.get(&(address.port(), address.is_ipv4()))?;
         if address.ip().is_unspecified() { *named } else { *all }
     }
 
-    /// What one has that collides with this address.
+    /// Returns the listener that collides with this address.
     #[must_use]
     pub fn colliding(&self, address: SocketAddr) -> Option<T> {
         self.same(address).or_else(|| self.beside(address))
     }
 }
 
-/// Whether connections to a server would come in at this address of ours, as far as the addresses alone tell.
+/// True if connections to a server would come in at this address of ours, as far as the addresses alone tell.
 #[must_use]
 pub fn leads_back(listen: SocketAddr, to: &ServerAddress) -> bool {
     ways_in(to).contains(&plain(&listen.into()))

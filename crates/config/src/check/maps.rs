@@ -95,7 +95,7 @@ fn of_headers<'c>(
     with_words.map(|(name, value)| (format!("{trail}.{name}"), value)).collect()
 }
 
-/// How long a response is kept here is decided before anything of a request is filled in, and a date is one for all.
+/// The time a response is kept here is decided before anything of a request is filled in, and a date is one for all.
 fn check_caching(
     trail: &str,
     headers: &[(String, Vec<FieldTemplate>)],
@@ -138,7 +138,7 @@ impl Names<'_> {
     }
 }
 
-/// What a map says of `expires` is a time.
+/// The value of a map for `expires` is a time.
 fn check_expires(config: &Config, names: &mut Names<'_>, reader: &mut Reader<'_>) {
     let routes = config.sites.iter().enumerate().flat_map(|(site, it)| {
         let trail = move |route| format!("site.{site}.route.{route}.expires");
@@ -163,7 +163,7 @@ fn check_expires(config: &Config, names: &mut Names<'_>, reader: &mut Reader<'_>
     }
 }
 
-/// What a map says in a redirect is a part of a URL, or all of it.
+/// The value of a map in a redirect is a part of a URL, or all of it.
 fn check_redirects(config: &Config, names: &mut Names<'_>, reader: &mut Reader<'_>) {
     let all = leading_on(config).into_iter().flat_map(|(trail, redirects, _)| {
         let own = redirects.iter().enumerate();
@@ -203,7 +203,7 @@ fn check_rewrites(config: &Config, names: &mut Names<'_>, reader: &mut Reader<'_
     }
 }
 
-/// What leads on: of each site what comes before its routes, then the routes, with their redirects and rewrites.
+/// Returns the rules that lead on: of each site those before its routes, then the routes, with their redirects and rewrites.
 fn leading_on(config: &Config) -> Vec<(String, &[Redirect], &[Rewrite])> {
     let mut all: Vec<(String, &[Redirect], &[Rewrite])> = Vec::new();
     for (number, site) in config.sites.iter().enumerate() {
@@ -230,7 +230,7 @@ fn written(text: &FieldTemplate) -> String {
     text.parts().iter().map(ToString::to_string).collect()
 }
 
-/// What a map is made of and says names maps that are there, and its keys are keys.
+/// The text and the values of a map name maps that are there, and its keys are keys.
 fn check_texts(trail: &str, map: &Map, names: &mut Names<'_>, reader: &mut Reader<'_>) {
     check_keys(trail, map, reader);
     names.check_words(&format!("{trail}.of"), map.of.maps(), reader);
@@ -266,13 +266,13 @@ fn check_keys(trail: &str, map: &Map, reader: &mut Reader<'_>) {
     }
 }
 
-/// What is known of a map once those that it asks are known.
+/// The nature of a map, known once that of those that it asks is known.
 #[derive(Clone, Copy)]
 struct Nature {
     is_of_url: bool,
-    /// How many maps one look at it may ask, itself counted.
+    /// The number of maps one look at it may ask, itself counted.
     asked: usize,
-    /// How many of them one within the other.
+    /// The number of them one within the other.
     depth: usize,
 }
 
@@ -402,7 +402,7 @@ fn check_cost(number: usize, nature: Nature, reader: &mut Reader<'_>) {
     }
 }
 
-/// How many maps one word may ask.
+/// The number of maps one word may ask.
 const ASKED_MAX: usize = 100;
-/// How many of them one within the other.
+/// The number of them one within the other.
 const DEPTH_MAX: usize = 10;

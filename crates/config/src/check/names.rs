@@ -12,7 +12,7 @@ pub(super) struct Names<'c> {
     what: &'static str,
     all: Vec<&'c str>,
     numbers: HashMap<&'c str, usize>,
-    /// How many names mistyped ones are still compared with.
+    /// The number of names mistyped ones are still compared with.
     compared_left: usize,
 }
 
@@ -42,7 +42,7 @@ impl<'c> Names<'c> {
         }
     }
 
-    /// The name that a mistyped one may stand for. Where much is mistyped, nobody reads the last guesses.
+    /// The name that a mistyped one may stand for. If much is mistyped, nobody reads the last guesses.
     pub(super) fn guess(&mut self, written: &str) -> Option<Help> {
         Some(Help::write(format!("\"{}\"", self.nearest(written)?)))
     }

@@ -90,7 +90,7 @@ fn check_first(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     }
 }
 
-/// What is kept has the URL as its key, so nothing else may decide who gets it.
+/// A stored response has the URL as its key, so nothing else may decide who gets it.
 fn check_cached(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     if route.cache.is_none() {
         return;
@@ -122,7 +122,7 @@ fn refuse_twin(index: usize, (number, behind): (usize, usize), reader: &mut Read
     reader.report_at(&place, message, Help::act(help));
 }
 
-/// Where the conditions of a guarded route do not hold, a shorter place would answer.
+/// If the conditions of a guarded route do not hold, a shorter place would answer.
 fn refuse_open(trail: &str, reader: &mut Reader<'_>) {
     if let Some(place) = reader.place(&format!("{trail}.when")) {
         let message =
@@ -157,7 +157,7 @@ fn check_twins(index: usize, site: &Site, reader: &mut Reader<'_>) {
         };
         let is_first = |it: usize| routes.get(it).is_some_and(|it| it.first);
         let taker = match own.regex {
-            // Where the first of both is asked, no expression is; where the second is, all are.
+            // If the first of both is asked, no expression is; if the second is, all are.
             None if own.first && !is_first(twin) => {
                 expressions.get(&None).into_iter().flatten().copied().find(asks_less)
             }

@@ -100,8 +100,8 @@ fn check_prefix(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     }
 }
 
-/// What says where a message ends, for whom it is and what the connection is for is ours to say; and what is kept says nothing of
-/// one client.
+/// A field that says where a message ends, for whom it is and what the connection is for is ours to write; and a stored
+/// response says nothing of one client.
 fn check_headers(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     for (name, values) in &route.request_headers {
         let Some(place) = reader.place(&format!("{trail}.request_headers.{name}")) else {
@@ -119,7 +119,7 @@ fn check_headers(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     }
 }
 
-/// What is kept was asked for by GET, with what the answer varies by, and without a body.
+/// A stored response was asked for by GET, with what the answer varies by, and without a body.
 fn check_kept(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     let names = ["pass_headers", "backend_body", "backend_method"];
     for name in names.into_iter().filter(|_| route.cache.is_some()) {
@@ -171,7 +171,7 @@ fn check_backend(trail: &str, backend: &Backend, reader: &mut Reader<'_>) {
     }
 }
 
-/// What only files have.
+/// The settings of files alone.
 const FILES: &[&str] = &[
     "root",
     "index",
@@ -203,7 +203,7 @@ const PARTS: [(&str, &[&str]); 2] = [
     ("compress", &["compress_types", "compress_min", "compress_for_proxies"]),
 ];
 
-/// What only requests to a backend have.
+/// The settings of requests to a backend alone.
 const REQUESTS: &[&str] = &[
     "intercept_errors",
     "beside",

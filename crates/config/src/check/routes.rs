@@ -76,7 +76,7 @@ fn check_answer(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     }
 }
 
-/// What is tried has words that stand for something, and what is stripped is there.
+/// A path to try has words that stand for something, and a prefix to strip is there.
 fn check_paths(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     for (number, text) in route.tries.iter().enumerate() {
         let setting = format!("{trail}.try.{number}");
@@ -124,7 +124,7 @@ impl<'r> Rules<'r> {
     }
 }
 
-/// What is filled in is there.
+/// The groups that are filled in are there.
 fn check_rules(trail: &str, own: Option<&Expression>, rules: &Rules<'_>, reader: &mut Reader<'_>) {
     for Rule { setting, number, choice, to } in &rules.0 {
         let rule = format!("{trail}.{setting}.{number}");
@@ -166,7 +166,8 @@ fn check_rules(trail: &str, own: Option<&Expression>, rules: &Rules<'_>, reader:
 }
 
 /// A redirect of all paths does not lead below its own route.
-/// What is kept is found by its path, which must be no other route's; and before routes there is none to stay in.
+/// A rewritten path that stays in its route is found there, where it must be no other route's; and before routes there is none
+/// to stay in.
 fn check_stay(trail: &str, rewrites: &[Rewrite], why_not: &str, reader: &mut Reader<'_>) {
     let staying = rewrites.iter().enumerate().filter(|(_, it)| it.stay);
     for (number, _) in staying {

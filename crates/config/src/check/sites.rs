@@ -211,7 +211,7 @@ fn check_certificates(
     }
 }
 
-/// What only clients that speak TLS can be asked or told.
+/// Refuses what only clients that speak TLS can be asked or told.
 fn check_without_tls(index: usize, site: &Site, reader: &mut Reader<'_>) {
     let has_one = |name: &str| reader.is_written(&format!("site.{index}.{name}"));
     if !site.is_served() || has_one("certificate") || has_one("acme") {

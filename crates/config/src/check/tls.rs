@@ -25,7 +25,7 @@ pub(crate) fn check_protocols(config: &Config, reader: &mut Reader<'_>) {
     }
 }
 
-/// Whether a ClientHello has room for these application protocols.
+/// True if a ClientHello has room for these application protocols.
 #[must_use]
 pub fn do_protocols_fit(protocols: &[String]) -> bool {
     protocols_bytes(protocols) <= PROTOCOLS_BYTES_MAX

@@ -31,7 +31,7 @@ pub(crate) enum Program {
 }
 
 impl Program {
-    /// What kind of file it is.
+    /// Returns the kind of file it is, in words.
     pub(crate) fn message(self) -> &'static str {
         match self {
             Self::Nginx => "this is a configuration of nginx, not of kettle",
@@ -40,7 +40,7 @@ impl Program {
         }
     }
 
-    /// What to do with it.
+    /// Returns what to do with it.
     pub(crate) fn help(self) -> &'static str {
         match self {
             Self::Nginx => "`kettle import nginx FILE` prints the kettle.toml that does the same",

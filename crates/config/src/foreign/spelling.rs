@@ -1,4 +1,4 @@
-//! What is written as for a shell, another server or a word processor: variables, and curly quotes.
+//! Text written as for a shell, another server or a word processor: variables, and curly quotes.
 
 use crate::diagnostic::Diagnostic;
 
@@ -16,7 +16,7 @@ pub(crate) fn variable(text: &str) -> Option<&str> {
     })
 }
 
-/// What to do about a variable.
+/// Returns the advice about a variable.
 pub(crate) fn about_variable(variable: &str) -> String {
     match variable.strip_prefix('$').and_then(|number| number.parse::<u8>().ok()) {
         Some(number) => format!(

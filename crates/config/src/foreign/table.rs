@@ -220,7 +220,7 @@ pub(super) const SETTINGS: &[(&str, Here)] = &[
     ("brotli_static", Do("write precompressed = [\"br\"]")),
     ("disable_symlinks", Called(&["symlinks"])),
     ("strict_transport_security", Called(&["hsts"])),
-    // Who may ask.
+    // Access control.
     ("auth", Called(&["basic_auth"])),
     ("auth_basic", Called(&["basic_auth"])),
     ("basicauth", Called(&["basic_auth"])),

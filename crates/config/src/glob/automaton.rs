@@ -1,4 +1,4 @@
-//! What stands between a pattern's fixed beginning and its fixed end, if that is more than one star: held against a text in time
+//! The part between a pattern's fixed beginning and its fixed end, if that is more than one star: held against a text in time
 //! of the text's length, however many stars it has.
 
 /// The middle of a pattern, in `W` words of places.

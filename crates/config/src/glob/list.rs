@@ -58,7 +58,7 @@ impl DenyPatterns {
             || plain.split('/').skip(1).any(fits_segment)
     }
 
-    /// How many of them a path, and each of its segments, may have to be held against.
+    /// Returns how many of them a path, and each of its segments, may have to be held against.
     pub(crate) fn crowd(&self) -> usize {
         self.of_segments.crowd() + self.of_paths.crowd()
     }
@@ -113,7 +113,7 @@ impl CacheControl {
         Some(value)
     }
 
-    /// How many patterns a path and its name may have to be held against.
+    /// The number of patterns a path and its name may have to be held against.
     pub(crate) fn crowd(&self) -> usize {
         self.of_names.patterns.crowd() + self.of_paths.patterns.crowd()
     }

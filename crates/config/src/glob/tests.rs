@@ -48,7 +48,7 @@ proptest! {
         let captures = PathPattern::new(&pattern).captures(&path);
         prop_assert_eq!(captures.is_some(), expected);
         if let Some(captures) = captures {
-            // What the stars stand for makes the path again.
+            // The texts for which the stars stand make the path again.
             let mut stars = captures.iter();
             let mut again = String::new();
             for token in tokens(&pattern) {

@@ -31,7 +31,7 @@ words! {
 }
 
 words! {
-    /// How an authority is shown that a name is ours.
+    /// The way an authority is shown that a name is ours.
     pub enum ChallengeKind {
         /// By a handshake on port 443 (RFC 8737), at any `https` or `tls` listener.
         TlsAlpn01 = "tls-alpn-01",
@@ -49,17 +49,17 @@ words! {
 settings! {
     /// An authority that certificates are fetched from (RFC 8555).
     pub struct Acme {
-        /// How sites, log and metrics call it.
+        /// The name in sites, log and metrics.
         pub name: Located<String> = required(located_text(&rules::BACKEND_NAME)),
         /// The URL of its directory; `"letsencrypt"` and `"letsencrypt-staging"` stand for those of Let's Encrypt.
         pub directory: Located<String> = required(located_text(&ACME_DIRECTORY)),
-        /// Where it may write to about the account: `"mailto:ops@example.org"`.
+        /// The addresses to which it may write about the account: `"mailto:ops@example.org"`.
         pub contact: Vec<String> = texts(&ACME_CONTACT, &[]),
         /// Says that you have read its terms and agree to them. It is asked for nothing without.
         pub accept_terms: bool = flag(false),
         /// Which of the certificates that it offers is asked for: `"tlsserver"`, `"shortlived"`.
         pub profile: Option<Located<String>> = optional(located_text(&ACME_WORD), "the authority's own choice"),
-        /// Who must have signed the authority's own certificate: a file in PEM, or `"system"`. One with a file counts as an authority of
+        /// The roots of the authority's own certificate: a file in PEM, or `"system"`. One with a file counts as an authority of
         /// one's own, which may have rules of its own about names.
         pub roots: Roots = roots(),
         /// Ties the account to one that you have there already. Some authorities demand it.
@@ -71,7 +71,7 @@ settings! {
         pub validations_per_hour: u32 = number(4, 1, 1_000_000, "validations"),
         /// The most orders in a minute.
         pub orders_per_minute: u32 = number(10, 1, 1_000_000, "orders"),
-        /// How long a program of a certificate, `hook` or `after`, may run.
+        /// The time a program of a certificate, `hook` or `after`, may run.
         pub hook_timeout: Duration = duration(
             Duration::from_mins(5), Duration::from_secs(1), Duration::from_hours(1)),
         /// The group that may read the certificates and their keys below `acme/certificates`, such as that of a mail server that uses them, too.
@@ -97,7 +97,7 @@ settings! {
     pub struct AcmeCertificate {
         /// The authorities that may be asked, by the names of their `[[acme]]`: the next one where the one before fails three times.
         pub authorities: Vec<Located<String>> = located_texts_or_all(&rules::BACKEND_NAME),
-        /// How they may be shown that the names are ours, preferred first.
+        /// The ways in which they may be shown that the names are ours, preferred first.
         pub challenges: Vec<ChallengeKind> =
             word_list(&[ChallengeKind::TlsAlpn01, ChallengeKind::Http01]),
         /// The key.
@@ -125,7 +125,7 @@ settings! {
         pub names: Vec<Located<String>> = required(located_texts(&rules::SERVER_NAME)),
     }
     variants {
-        /// How it is fetched.
+        /// The way it is fetched.
         pub certificate: AcmeCertificate,
     }
 }
@@ -164,9 +164,9 @@ impl Config {
 /// A certificate that is to be fetched.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedCertificate<'c> {
-    /// What it is for. The first one names its folder.
+    /// The names for which it is. The first one names its folder.
     pub names: &'c [Located<String>],
-    /// How it is fetched.
+    /// The way it is fetched.
     pub how: &'c AcmeCertificate,
 }
 
@@ -177,7 +177,7 @@ impl<'c> WantedCertificate<'c> {
         Some(first.strip_prefix("*.").map_or_else(|| first.clone(), |it| format!("_wildcard.{it}")))
     }
 
-    /// Its files, below the folder of all that is kept. What is to be said of them is said of the first name.
+    /// Its files, below the folder of all that is kept. A message on them names the first name.
     pub fn files(&self, server: &ServerSettings) -> Option<Certificate> {
         let folder = server.fetched_certificates().join(self.folder()?).join("current");
         let at = self.names.first()?.at;

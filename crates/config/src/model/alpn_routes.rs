@@ -1,10 +1,10 @@
-//! Where connections go by the protocols that clients offer (ALPN): what sites and listeners say of it, put together.
+//! The backends of connections by the protocols that clients offer (ALPN): the settings of sites and listeners put together.
 
 use super::listener::{Listener, ListenerKind};
 use super::site::Site;
 use crate::located::Located;
 
-/// Where the connections go that ask for the names of one site.
+/// The backends of the connections that ask for the names of one site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AlpnRoutes<'c> {
     /// Those that offer a protocol: the first that is offered decides.
@@ -14,8 +14,8 @@ pub struct AlpnRoutes<'c> {
 }
 
 impl Listener {
-    /// Where it carries connections for the names of this site, or for names that no site has. What the site says comes
-    /// before what the listener says.
+    /// Returns where it carries connections for the names of this site, or for names that no site has. The setting of the site
+    /// comes before that of the listener.
     pub fn alpn_routes<'c>(&'c self, site: Option<&'c Site>) -> AlpnRoutes<'c> {
         let own = site.map_or(&[][..], |site| &site.backend_by_alpn);
         let backend = site.and_then(|site| site.backend.as_ref());
@@ -53,7 +53,7 @@ impl Site {
         self.backend.iter().chain(self.backend_by_alpn.iter().map(|(_, backend)| backend))
     }
 
-    /// Whether connections for its names go to a backend.
+    /// True if connections for its names go to a backend.
     pub fn names_backend(&self) -> bool {
         self.backends().next().is_some()
     }
@@ -74,7 +74,7 @@ impl<'c> AlpnRoutes<'c> {
         all
     }
 
-    /// Whether only clients get in that offer a protocol.
+    /// True if only clients get in that offer a protocol.
     pub fn needs_alpn(&self) -> bool {
         self.others.is_none() && !self.by_alpn.is_empty()
     }

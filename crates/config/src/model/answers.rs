@@ -1,4 +1,5 @@
-//! What of a server's answer clients get otherwise: where its redirects lead, and of its cookies paths, domains and flags.
+//! The parts of a server's answer that clients get otherwise: where its redirects lead, and of its cookies paths, domains and
+//! flags.
 
 use crate::setting::{
     Expression, FieldTemplate, answer_words, expression, optional, required, rules, settings, text,

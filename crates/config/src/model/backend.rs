@@ -25,7 +25,7 @@ words! {
         /// The same, where the first three bytes of an IPv4 address are what counts: a client whose provider changes the last one comes back,
         /// and so do all clients behind one network of 256 addresses. Of IPv6 the whole address counts.
         NetworkHash = "network-hash",
-        /// The same text that `hash` makes of a request gets the same server, as long as it is there. Where that is empty, and for connections of tunnels,
+        /// The same text that `hash` makes of a request gets the same server, as long as it is there. If that is empty, and for connections of tunnels,
         /// it is the one with the fewest connections for its weight.
         Hash = "hash",
         /// The first in the order of the file; the next only when it is full or gone.
@@ -49,11 +49,11 @@ words! {
 }
 
 words! {
-    /// What the servers of a backend speak, where routes pass requests to them.
+    /// The protocol of the servers of a backend, where routes pass requests to them.
     pub enum BackendProtocol {
         /// HTTP/1.1.
         Http1 = "http1",
-        /// FastCGI, as PHP-FPM does, in the role of a responder. What a program is told is the matter of the route's
+        /// FastCGI, as PHP-FPM does, in the role of a responder. The parameters for a program are the matter of the route's
         /// `[site.route.fastcgi]`.
         FastCgi = "fastcgi",
         /// uwsgi, as uWSGI does: for an application that knows its paths itself, most often one in Python. `[site.route.fastcgi]` is
@@ -65,7 +65,7 @@ words! {
 }
 
 words! {
-    /// Whether a server is told by a PROXY header whom the connection is for.
+    /// The PROXY header by which a server is told whom a connection is for, if any.
     pub enum SendProxy {
         /// It is not.
         Off = "off",
@@ -81,7 +81,7 @@ words! {
 }
 
 words! {
-    /// What a PROXY header of version 2 says besides addresses, where there is something to say.
+    /// The facts in a PROXY header of version 2 besides addresses, where there are some.
     pub enum ProxyTlv {
         /// The application protocol agreed on.
         Alpn = "alpn",
@@ -100,7 +100,7 @@ words! {
 }
 
 words! {
-    /// What a health check asks of a server.
+    /// The question that a health check asks a server.
     pub enum CheckKind {
         /// That it takes a connection.
         Tcp = "tcp",
@@ -118,7 +118,7 @@ settings! {
         pub name: Located<String> = required(located_text(&rules::BACKEND_NAME)),
         /// The servers that offer it.
         pub servers: Vec<BackendServer> as "server" = sections(),
-        /// What its servers speak, where routes pass requests to them.
+        /// The protocol of its servers, where routes pass requests to them.
         pub protocol: BackendProtocol = word(BackendProtocol::Http1),
         /// Which server gets the next connection, among those that can be reached and have room.
         pub balance: Balance = word(Balance::LeastConnections),
@@ -126,10 +126,10 @@ settings! {
         pub hash: Option<FieldTemplate> = optional(field_words(), "it is written"),
         /// With `balance = "cookie"`: the cookie by which clients come back to their server.
         pub cookie: Option<ServerCookie> = optional(section(), "`kettle_server`"),
-        /// Whether a server is told by a PROXY header whom the connection is for. Only turn it on for servers that
+        /// The PROXY header by which a server is told whom the connection is for. Only turn it on for servers that
         /// expect one.
         pub send_proxy: SendProxy = word(SendProxy::Off),
-        /// What a header of version 2 says besides addresses, where there is something to say.
+        /// The facts in a header of version 2 besides addresses, where there are some.
         pub proxy_tlvs: Vec<ProxyTlv> = word_list_or_none(&[
             ProxyTlv::Alpn, ProxyTlv::Authority, ProxyTlv::Tls, ProxyTlv::CommonName, ProxyTlv::UniqueId]),
         /// The time a server has to take a connection, with its TLS handshake and the dialogue before it. Then the next
@@ -145,7 +145,7 @@ settings! {
             "as long as it is used"),
         /// Connections that may wait while every server is at its limit. 0: nobody waits.
         pub queue: usize = number(1000, 0, 1_048_576, "connections"),
-        /// How long they wait before they are closed.
+        /// The time for which they wait before they are closed.
         pub queue_timeout: Duration = duration(
             Duration::from_secs(2), Duration::from_millis(1), Duration::from_mins(10)),
         /// Connections that a worker keeps for the next request to a server, where routes pass requests on. After a burst up to
@@ -153,16 +153,17 @@ settings! {
         /// connection that is kept and no other, so more should be there than all workers together keep.
         pub keep_alive: Option<usize> = optional(
             number(32, 0, 65_536, "connections"), "32, and 0 where `protocol` is not `http1`"),
-        /// How long it keeps one. Less than the servers keep theirs: what they close as a request comes has to be sent again.
+        /// The time it keeps one. Less than the servers keep theirs: what they close as a request comes has to be sent again.
         pub keep_alive_timeout: Duration = duration(
             Duration::from_secs(4), Duration::from_secs(1), Duration::from_hours(1)),
         /// Failed connects within `fail_time` that take a server out until a check, or `fail_time`, brings it back.
         /// 0 turns this off.
         pub fails: u32 = number(3, 0, 1000, "connects"),
-        /// How long failed connects are remembered, and how long a server without checks is left alone after them.
+        /// The time for which failed connects are remembered, and how long a server without checks is left alone after them.
         pub fail_time: Duration = duration(
             Duration::from_secs(10), Duration::from_millis(100), Duration::from_hours(1)),
-        /// How often the names of servers are looked up again. One that was never found: sooner, after 1 to 30 seconds.
+        /// The interval at which the names of servers are looked up again. One that was never found: sooner, after 1 to 30
+        /// seconds.
         pub resolve_interval: Duration = duration(
             Duration::from_secs(30), Duration::from_secs(1), Duration::from_hours(24)),
         /// Asks the servers from time to time whether they are well.
@@ -180,7 +181,7 @@ settings! {
         pub name: String = text(&rules::COOKIE_NAME, "kettle_server"),
         /// The paths it is for.
         pub path: String = text(&rules::PATH_TEXT, "/"),
-        /// How long browsers keep it.
+        /// The time for which browsers keep it.
         pub max_age: Option<Duration> = optional(duration(
             Duration::from_hours(1), Duration::from_secs(1), Duration::from_hours(365 * 24)),
             "until the browser ends"),
@@ -196,11 +197,11 @@ settings! {
 settings! {
     /// A server of a backend.
     pub struct BackendServer {
-        /// Where it is: an IP address and a port, a name and a port (`"db.example:5432"`), or a Unix socket
+        /// The address: an IP address and a port, a name and a port (`"db.example:5432"`), or a Unix socket
         /// (`"unix:/run/varnish.sock"`). Of a name's addresses all are tried, in the order the resolver gives them,
         /// beginning with the one that took the last connection.
         pub address: Located<ServerAddress> = required(located_server_address()),
-        /// How it is called in log, metrics and `kettle ctl`.
+        /// The name in log, metrics and `kettle ctl`.
         pub name: Option<String> = optional(text(&rules::BACKEND_NAME, ""), "its address"),
         /// Its share of connections beside the others'.
         pub weight: u32 = number(1, 1, 1000, ""),
@@ -214,7 +215,7 @@ settings! {
 settings! {
     /// Health checks. A server that fails gets no new connections; those it has go on.
     pub struct Check {
-        /// What is asked.
+        /// The question.
         pub kind: CheckKind = word(CheckKind::Tcp),
         /// The time between two checks of a server.
         pub interval: Duration = duration(

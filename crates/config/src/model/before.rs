@@ -8,9 +8,9 @@ use crate::rule_index::PathKey;
 use crate::setting::{Expression, expression, optional, rules, section, sections, settings, text};
 
 settings! {
-    /// What a site does before it looks for a route, in the order of the file. The first answer decides. A path that a rewrite has
-    /// changed is what the rest is held against, and what a route is looked for by. Which requests it is for is said as in a route; without
-    /// a place it is for all.
+    /// The steps of a site before it looks for a route, in the order of the file. The first answer decides. A path that a
+    /// rewrite has changed is what the rest is held against, and what a route is looked for by. Which requests it is for is
+    /// said as in a route; without a place it is for all.
     pub struct Before {
         /// As in a route.
         pub prefix: Option<String> = optional(text(&rules::PREFIX, "/"), "all paths"),
@@ -20,13 +20,13 @@ settings! {
         pub exact: Option<String> = optional(text(&rules::PATH_TEXT, "/"), "all paths"),
         /// As in a route.
         pub regex: Option<Expression> = expression("all paths"),
-        /// What else must hold of a request: all of it.
+        /// Conditions on a request, all of which must hold.
         pub when: Vec<Condition> = sections(),
-        /// Where clients are sent.
+        /// Redirects of clients.
         pub redirects: Vec<Redirect> as "redirect" = sections(),
         /// Paths that are taken for the one that was asked for.
         pub rewrites: Vec<Rewrite> as "rewrite" = sections(),
-        /// What is answered.
+        /// The answer.
         pub respond: Option<Respond> = optional(section(), "the rest of the site is asked"),
     }
 }
@@ -37,7 +37,7 @@ impl Before {
         Place::of(&self.prefix, &self.text_prefix, &self.exact).unwrap_or(Place::Prefix(""))
     }
 
-    /// What an index finds it by.
+    /// Returns the key by which an index finds it.
     #[must_use]
     pub fn key(&self) -> PathKey<'_> {
         self.place().key()

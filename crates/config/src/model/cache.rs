@@ -17,7 +17,7 @@ settings! {
         /// Its folder, on a local file system, which the user that serves may write to and nobody else uses. A start makes it if
         /// it is missing and its parent is there: for that user, mode 0700.
         pub directory: Located<PathBuf> = required(located_path()),
-        /// What it may take of the disk. What is used least makes room.
+        /// The room on the disk. The object that is used least makes room.
         pub size: u64 = size(1024 * MIB, MIB, 1024 * 1024 * 1024 * MIB),
         /// The longest response that is kept.
         pub max_object: u64 = size(256 * MIB, 1, 1024 * 1024 * MIB),
@@ -29,7 +29,7 @@ settings! {
     pub struct RouteCache {
         /// The `[[cache]]` they are kept in.
         pub store: Located<String> = required(located_text(&rules::BACKEND_NAME)),
-        /// How long a response is used whose backend does not say it, by `Cache-Control` or `Expires`. `"0s"`: it is not kept.
+        /// The time a response is used whose backend does not say it, by `Cache-Control` or `Expires`. `"0s"`: it is not kept.
         pub default: Duration = duration(
             Duration::ZERO, Duration::ZERO, Duration::from_hours(24 * 365)),
         /// Up to how long a response is used that says only when it was last modified: for a tenth of the time since then.
@@ -39,7 +39,8 @@ settings! {
         /// A header of responses that says what this cache does, in place of `Cache-Control` and `Expires`, which are for others
         /// then (RFC 9213): `CDN-Cache-Control`, or one of your own.
         pub targeted: Option<String> = optional(text(&rules::HEADER_NAME, ""), "`Cache-Control` only"),
-        /// How much longer a response may be used when the backend fails, where the response does not say that itself.
+        /// The additional time for which a response may be used when the backend fails, where the response does not say that
+        /// itself.
         pub stale_if_error: Duration = duration(
             Duration::ZERO, Duration::ZERO, Duration::from_hours(24 * 365)),
         /// Headers of requests that the backend sees, and by which responses may differ. No other header of a client's reaches

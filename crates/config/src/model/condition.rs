@@ -10,7 +10,7 @@ use crate::setting::{
 use crate::word::words;
 
 words! {
-    /// How a client asks.
+    /// The way a client asks.
     pub enum Scheme {
         /// Without TLS.
         Http = "http",
@@ -20,7 +20,7 @@ words! {
 }
 
 words! {
-    /// What is looked for on the disk.
+    /// The kind of file that is looked for on the disk.
     pub enum FileKind {
         /// A file.
         File = "file",
@@ -32,14 +32,14 @@ words! {
 }
 
 words! {
-    /// What happens when a request meets a symbolic link.
+    /// The treatment of a request that meets a symbolic link.
     pub enum Symlinks {
         /// Links are not followed: such a file gets 403, and a condition finds none.
         Never = "never",
         /// Links are followed as long as they lead to something below the root, absolute ones too.
         Beneath = "beneath",
-        /// Links are followed anywhere. Whoever may write below the root may then publish any
-        /// file kettle can read.
+        /// Links are followed anywhere. Anyone with the right to write below the root may then publish any file kettle can
+        /// read.
         Follow = "follow",
     }
 }
@@ -87,7 +87,7 @@ settings! {
     }
 }
 
-/// What a condition asks about.
+/// The subject of a condition.
 #[derive(Clone, Copy, Debug)]
 pub enum Subject<'c> {
     /// The method.
@@ -106,7 +106,7 @@ pub enum Subject<'c> {
     Network(&'c [Network]),
     /// A text with words.
     Of(&'c FieldTemplate),
-    /// What is on the disk.
+    /// A file on the disk.
     File(FileKind),
 }
 

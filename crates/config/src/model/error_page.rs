@@ -12,26 +12,26 @@ use crate::setting::{
 };
 
 settings! {
-    /// Where an error leads: to a route, or elsewhere.
+    /// The target of an error: a route, or elsewhere.
     pub struct ErrorTarget {
         /// The path that another route answers in place of the error, to GET and HEAD. That route asks what it asks of every
-        /// request. Where it answers with an error itself, the built-in page is sent.
+        /// request. If it answers with an error itself, the built-in page is sent.
         pub route: Option<String> = optional(text(&rules::PATH_TEXT, "/404.html"), "`redirect`"),
-        /// Where clients are sent in place of the error, with the words of `redirect` but `{rest}` and groups. In place of a refusal
-        /// of `forward_auth`, `{auth:NAME}` is the header of this name in the service's answer; `"{auth:location}"` alone is a whole
-        /// URL. The service's cookies go with it.
+        /// The URL to which clients are sent in place of the error, with the words of `redirect` but `{rest}` and groups. In
+        /// place of a refusal of `forward_auth`, `{auth:NAME}` is the header of this name in the service's answer;
+        /// `"{auth:location}"` alone is a whole URL. The service's cookies go with it.
         pub redirect: Option<Template> = optional(destination(), "`route`"),
         /// The status. With `redirect` it is 302 if nothing is said.
         pub status: Option<u16> = optional(number(200, 200, 599, ""), "that of the error"),
     }
 }
 
-/// What is sent in place of an error.
+/// The content that is sent in place of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ErrorPage {
     /// This file.
     File(Located<PathBuf>),
-    /// What a route answers, or a redirect.
+    /// The answer of a route, or a redirect.
     Elsewhere(ErrorTarget),
 }
 
@@ -45,7 +45,7 @@ impl ErrorPage {
     }
 }
 
-/// What is sent by error status.
+/// The content that is sent by error status.
 pub(super) fn error_pages(absent: &'static str) -> ErrorPages {
     ErrorPages { absent }
 }

@@ -15,7 +15,7 @@ pub enum Expires {
     After(Duration),
     /// It is over already: clients ask again each time.
     Epoch,
-    /// What a map says of the response, as [`Expires::said`] reads it.
+    /// The value of a map for the response, as [`Expires::said`] reads it.
     ByMap(FieldTemplate),
 }
 

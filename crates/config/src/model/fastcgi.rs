@@ -28,9 +28,9 @@ settings! {
         /// is not found, and for folders without an index file.
         pub script: Option<String> = optional(
             text(&rules::APPLICATION_PATH, "/usr/lib/git-core/git-http-backend"), "none"),
-        /// What programs are told besides, or in place of what they are told otherwise; `[]` takes it away. Words are those of
-        /// `request_headers`, and `{1}` and `{name}` groups of the route's `regex`. What words leave empty is told as an empty text.
-        /// A name that begins with `HTTP_` takes the place of the client's header of that name.
+        /// Parameters that programs are told besides, or in place of what they are told otherwise; `[]` takes it away. Words
+        /// are those of `request_headers`, and `{1}` and `{name}` groups of the route's `regex`. A parameter whose words are
+        /// empty is sent as an empty text. A name that begins with `HTTP_` takes the place of the client's header of that name.
         pub params: Vec<(String, Vec<FieldTemplate>)> = parameters(),
     }
 }

@@ -16,8 +16,9 @@ settings! {
     pub struct ForwardAuth {
         /// The `[[backend]]` that is asked, by HTTP/1.1.
         pub backend: Located<String> = required(located_text(&rules::BACKEND_NAME)),
-        /// The path that it is asked for, and perhaps a query. What the client asks for is told in `X-Forwarded-Method` and `X-Forwarded-Uri`
-        /// (path and query, slashes in a row as one), beside `X-Forwarded-Host`, `X-Forwarded-Proto` and `X-Forwarded-For`.
+        /// The path that it is asked for, and perhaps a query. The client's request is told in
+        /// `X-Forwarded-Method` and `X-Forwarded-Uri` (path and query, slashes in a row as one), beside `X-Forwarded-Host`,
+        /// `X-Forwarded-Proto` and `X-Forwarded-For`.
         pub path: Located<String> = required(located_text(&rules::REQUEST_TARGET)),
         /// The `Host` that it is sent, as `backend_host` of a route has it.
         pub backend_host: Option<BackendHost> = optional(
@@ -29,11 +30,11 @@ settings! {
         /// Headers of its answer that the route's backend gets; `"x-auth-request-user>x-user"` under another name. The client's of these
         /// names, in any spelling, never reach that backend. Not beside `cache`: a backend that is asked for all must not learn of one.
         pub copy: Vec<String> = texts(&rules::COPIED_FIELD, &[]),
-        /// How long it may take for all of its answer.
+        /// The time it may take for all of its answer.
         pub timeout: Duration = duration(
             Duration::from_secs(5), Duration::from_millis(10), Duration::from_mins(1)),
-        /// How long its word that a request may go on holds for others in which it would be asked just the same: the same client, URL and
-        /// headers. One with `Set-Cookie` holds once.
+        /// The time for which its word that a request may go on holds for others in which it would be asked just the same: the
+        /// same client, URL and headers. One with `Set-Cookie` holds once.
         pub cache: Duration = duration(Duration::ZERO, Duration::ZERO, Duration::from_mins(1)),
     }
 }

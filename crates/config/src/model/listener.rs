@@ -14,11 +14,11 @@ use crate::setting::{
 };
 use crate::word::words;
 
-/// What holds without `default_site`.
+/// The listener's site without `default_site`.
 const DEFAULT_SITE: &str = "the default site of the file, where it is reached here, and with `kind = \"http\"` where `sites` has `\"_\"`";
 
 words! {
-    /// What plain HTTP gets where HTTPS is spoken.
+    /// The answer to plain HTTP where HTTPS is spoken.
     pub enum PlainHttp {
         /// Status 400, and a page that says so and links to the same address over HTTPS.
         Refuse = "refuse",
@@ -28,7 +28,7 @@ words! {
 }
 
 words! {
-    /// Where the records of a response are encrypted.
+    /// The place where the records of a response are encrypted.
     pub enum TxPathChoice {
         /// The cheapest place for each response: user space for small bodies, the kernel from
         /// `crossover` up if it can carry the connection's cipher.
@@ -66,15 +66,16 @@ settings! {
         /// names is the one in log and limits; from elsewhere a connection with one is closed. On a Unix socket `"unix:"` stands
         /// for all who connect.
         pub accept_proxy: Believed = believed(),
-        /// With `kind = "https"`, `"http"` and `"redirect"`: the networks of proxies that speak HTTP and whose word is believed. Where one
-        /// connects, the client is whom `client_ip_header` names: in the log, for limits, networks and passwords, and towards
-        /// backends. `X-Forwarded-Proto` and `X-Request-Id` are believed from there, too. Behind `accept_proxy` the client that
-        /// a PROXY header names is taken for the one that connects. On a Unix socket `"unix:"` stands for all who connect.
+        /// With `kind = "https"`, `"http"` and `"redirect"`: the networks of proxies that speak HTTP and whose word is
+        /// believed. If one of them connects, the client is whom `client_ip_header` names: in the log, for limits, networks and
+        /// passwords, and towards backends. `X-Forwarded-Proto` and `X-Request-Id` are believed from there, too. Behind
+        /// `accept_proxy` the client that a PROXY header names is taken for the one that connects. On a Unix socket `"unix:"`
+        /// stands for all who connect.
         pub trusted_proxies: Believed = believed(),
         /// With `trusted_proxies`: the header by which they name the client. Of `X-Forwarded-For` and `Forwarded` the last
         /// address that is not one of theirs counts; any other header has one address.
         pub client_ip_header: String = text(&CLIENT_IP_HEADER, "X-Forwarded-For"),
-        /// How long a connection may be silent before the kernel asks whether its client is still there (TCP keepalive),
+        /// The time a connection may be silent before the kernel asks whether its client is still there (TCP keepalive),
         /// six times and a sixth of this time apart (1 to 10 seconds), and closes it if nobody answers. A client that
         /// acknowledges nothing of what is sent to it is given up after as long. Over HTTP neither happens before
         /// `limits.write_timeout` is over.
@@ -82,13 +83,13 @@ settings! {
             Duration::from_hours(1), Duration::from_secs(1), Duration::from_hours(9)), "the kernel does not ask"),
     }
     variants {
-        /// What is spoken on this address.
+        /// The protocol on this address.
         pub kind: ListenerKind,
     }
 }
 
 variants! {
-    /// What is spoken on this address.
+    /// The protocol on this address.
     pub enum ListenerKind by "kind" {
         /// HTTPS: serves the sites.
         Https(HttpsListener) = "https",
@@ -115,15 +116,15 @@ settings! {
         /// file.
         pub default_site: Option<Located<String>> =
             optional(located_text(&rules::SITE_NAME), DEFAULT_SITE),
-        /// What a client gets that asks in TLS for a name which no site here has, or for none.
+        /// The answer to a client that asks in TLS for a name which no site here has, or for none.
         pub unknown_names: UnknownNames = word(UnknownNames::Serve),
-        /// What a client gets that speaks plain HTTP to an HTTPS listener.
+        /// The answer to a client that speaks plain HTTP to an HTTPS listener.
         pub plain_http: PlainHttp = word(PlainHttp::Refuse),
-        /// Offers HTTP/2 before HTTP/1.1. What goes over it is encrypted in user space with `path = "auto"`, and written to
+        /// Offers HTTP/2 before HTTP/1.1. A response over it is encrypted in user space with `path = "auto"`, and written to
         /// the kernel with `kernel-write` and `kernel-sendfile`: nothing is sent straight from the page cache.
         pub http2: Option<bool> =
             optional(flag(true), "`true`, but `false` where this `path` or that of a site is `\"kernel-sendfile\"`"),
-        /// Where records are encrypted. If the kernel refuses a connection, it stays in user
+        /// The place where records are encrypted. If the kernel refuses a connection, it stays in user
         /// space and the refusal is counted with its reason.
         pub path: TxPathChoice = word(TxPathChoice::Auto),
         /// With `path = "auto"`: the size of body from which the kernel takes over, over HTTP/1.1.
@@ -135,7 +136,7 @@ settings! {
 settings! {
     /// A listener that serves sites without TLS: anybody on the way can read and change what goes over it.
     pub struct HttpListener {
-        /// The names of the sites that are served here. Where two sites have one name, that is the one without a certificate.
+        /// The names of the sites that are served here. If two sites have one name, that is the one without a certificate.
         /// `"_"` names the default site, which then also answers for all names that no other site here has, as in health checks
         /// by address. A site with `client_auth` is never served here.
         pub sites: Vec<Located<String>> = required(located_texts(&rules::SITE_NAME)),
@@ -165,7 +166,7 @@ settings! {
 }
 
 words! {
-    /// Where what a tunnel sends in TLS is encrypted.
+    /// The place where the bytes that a tunnel sends in TLS are encrypted.
     pub enum TunnelPathChoice {
         /// In user space until `crossover` bytes have gone that way, then in the kernel if it can carry the
         /// connection's cipher.
@@ -178,7 +179,7 @@ words! {
 }
 
 words! {
-    /// What a backend gets when a client's connection ends without a close_notify, so that nobody can say whether it
+    /// The end that a backend gets when a client's connection ends without a close_notify, so that nobody can say whether it
     /// said all it wanted.
     pub enum Truncation {
         /// The end of the stream, as if the client had closed. Counted, and named in the log.
@@ -190,7 +191,7 @@ words! {
 }
 
 words! {
-    /// What a client gets that asks for a name which nothing of a listener has.
+    /// The answer to a client that asks for a name which nothing of a listener has.
     pub enum UnknownNames {
         /// The first certificate.
         Serve = "serve",
@@ -229,7 +230,7 @@ settings! {
             optional(located_text(&rules::BACKEND_NAME), "such clients are refused"),
         /// Backends by application protocol (ALPN), before `backend`: `{ h2 = "grpc" }`. They are agreed on besides `alpn`, after what
         /// stands there.
-        /// What a site says comes first.
+        /// The setting of a site comes first.
         pub backend_by_alpn: Vec<(String, Located<String>)> = backends_by_alpn(),
         /// The names of the sites that are reached here, out of all.
         pub sites: Vec<Located<String>> = located_texts_or_all(&rules::SITE_NAME),
@@ -254,12 +255,12 @@ settings! {
         pub alpn: Vec<String> = texts(&rules::ALPN, &[]),
         /// A dialogue in plain text that comes before TLS.
         pub starttls: StartTls = word(StartTls::Off),
-        /// Where records are encrypted. If the kernel refuses a connection, it stays in user space and the refusal
+        /// The place where records are encrypted. If the kernel refuses a connection, it stays in user space and the refusal
         /// is counted with its reason.
         pub path: TunnelPathChoice = word(TunnelPathChoice::Auto),
         /// With `path = "auto"`: how many bytes go to the client before the kernel takes over.
         pub crossover: u64 = size(256 * KIB, 0, 1024 * MIB),
-        /// What a backend gets when a client's connection ends without a close_notify.
+        /// The end that a backend gets when a client's connection ends without a close_notify.
         pub truncation: Truncation = word(Truncation::Fin),
     }
 }
@@ -267,9 +268,9 @@ settings! {
 settings! {
     /// A listener for plain connections.
     pub struct TcpListener {
-        /// Where they go.
+        /// The backend of its connections.
         pub backend: Located<String> = required(located_text(&rules::BACKEND_NAME)),
-        /// Where records are encrypted, with `[backend.tls]`.
+        /// The place where records are encrypted, with `[backend.tls]`.
         pub path: TunnelPathChoice = word(TunnelPathChoice::Auto),
         /// With `path = "auto"`: how many bytes go to the server before the kernel takes over.
         pub crossover: u64 = size(256 * KIB, 0, 1024 * MIB),
@@ -283,8 +284,8 @@ settings! {
         pub backend: Option<Located<String>> =
             optional(located_text(&rules::BACKEND_NAME), "such clients are refused"),
         /// Backends by application protocol (ALPN), before `backend`: `{ h2 = "grpc" }`. The first that the client
-        /// offers decides. Who offers others only, and has no `backend`, is refused.
-        /// What a site says comes first.
+        /// offers decides. A client that offers others only, and has no `backend`, is refused.
+        /// The setting of a site comes first.
         pub backend_by_alpn: Vec<(String, Located<String>)> = backends_by_alpn(),
     }
 }
@@ -391,7 +392,7 @@ impl Listener {
         }
     }
 
-    /// Whether it reaches the backends that sites name.
+    /// True if it reaches the backends that sites name.
     pub fn reaches_sites_backends(&self) -> bool {
         matches!(self.kind, ListenerKind::Tls(_) | ListenerKind::Passthrough(_))
     }

@@ -13,17 +13,18 @@ settings! {
     pub struct Map {
         /// The name in the word `{map:NAME}`.
         pub name: Located<String> = required(located_text(&rules::BACKEND_NAME)),
-        /// What the text is chosen by: a text with words, as in `request_headers`. `"{header:origin}"`, `"{host}"`, `"{map:other}"`.
+        /// The text by which the map chooses: a text with words, as in `request_headers`. `"{header:origin}"`, `"{host}"`,
+        /// `"{map:other}"`.
         pub of: FieldTemplate = required(field_words()),
-        /// What is said for each text. Upper and lower case count as one. `""` is for what is not there. What is said may have
-        /// words, too.
+        /// The value for each text. Upper and lower case count as one. `""` is for what is not there. A value may have words,
+        /// too.
         pub values: Vec<(String, FieldTemplate)> = map_values(),
         /// Takes `"*.example.org"`, `".example.org"` (with and without a name before it) and `"www.example.*"` in `values`, and no
         /// dot at the end of what a request says.
         pub hostnames: bool = flag(false),
-        /// What is said for all else.
+        /// The value for all other texts.
         pub default: FieldTemplate = field_words(),
-        /// What is said for texts of which a part fits a regular expression, the first in the order of the file. `{0}` is the part that
+        /// The value for texts of which a part fits a regular expression, the first in the order of the file. `{0}` is the part that
         /// fits, `{1}` its first group, `{name}` the group of that name. No expression is asked about an empty text.
         pub regex: Vec<(Expression, FieldTemplate)> = map_expressions(),
     }

@@ -38,7 +38,7 @@ impl<'r> Place<'r> {
         }
     }
 
-    /// What an index finds its paths by.
+    /// Returns the key by which an index finds its paths.
     pub(crate) fn key(self) -> PathKey<'r> {
         match self {
             Self::Exact(text) => PathKey::Whole(text),
@@ -46,7 +46,7 @@ impl<'r> Place<'r> {
         }
     }
 
-    /// What all its paths begin with.
+    /// Returns the text with which all its paths begin.
     #[must_use]
     pub fn text(self) -> &'r str {
         match self {

@@ -11,7 +11,7 @@ use crate::setting::{
 use crate::word::words;
 
 settings! {
-    /// What the process does as a whole.
+    /// Settings of the process as a whole.
     pub struct ServerSettings {
         /// Worker threads. Each has its own listeners and keeps its connections for life.
         pub workers: Option<usize> = optional(number(0, 1, 1024, "workers"), "one per CPU the process may use, by its processor mask and its control groups' `cpu.max`"),
@@ -23,18 +23,19 @@ settings! {
         pub user: Option<String> = optional(text(&rules::USER_NAME, ""), "the user that started kettle"),
         /// The group to become; without it the primary group of `user`.
         pub group: Option<String> = optional(text(&rules::USER_NAME, ""), "the primary group of `user`"),
-        /// How long a stopping server lets requests in flight finish.
+        /// The time a stopping server lets requests in flight finish.
         pub drain_timeout: Duration = duration(
             Duration::from_secs(30), Duration::ZERO, Duration::from_hours(1)),
         /// Lets the kernel write core dumps of the process, and others of the same user read its memory, as debuggers,
         /// profilers and `kettle bench` do. Both hold the keys of all connections and of the certificates.
         pub dumpable: bool = flag(false),
-        /// Whether the serving process gives up what it never needs, once it has started: it then opens no files but those
-        /// around what this configuration names, writes only its logs and state, makes only a server's system calls, executes
-        /// nothing, and connects nowhere where there is no backend. A reload that names files elsewhere is refused until the next start.
+        /// The choice whether the serving process gives up what it never needs, once it has started: it then opens no files but
+        /// those around what this configuration names, writes only its logs and state, makes only a server's system calls,
+        /// executes nothing, and connects nowhere where there is no backend. A reload that names files elsewhere is refused
+        /// until the next start.
         pub sandbox: Sandboxing = word(Sandboxing::Auto),
-        /// Where generated certificates are kept (`self-signed`), those that are fetched (`acme`, and `acme-accounts` for the accounts), and
-        /// bodies while they are stored (`bodies`, for `request_buffering` and `response_buffering`).
+        /// The folder of generated certificates (`self-signed`), of fetched ones (`acme`, and `acme-accounts` for the accounts),
+        /// and of bodies while they are stored (`bodies`, for `request_buffering` and `response_buffering`).
         pub state_directory: PathBuf = plain_path("/var/lib/kettle"),
     }
 }
@@ -57,9 +58,10 @@ impl ServerSettings {
 }
 
 words! {
-    /// Whether the serving process gives up what it never needs.
+    /// The choice whether the serving process gives up what it never needs.
     pub enum Sandboxing {
-        /// As far as the kernel can. What it cannot is said at the start, by `kettle doctor` and by `kettle ctl status`.
+        /// As far as the kernel can. The rights that it cannot give up are named at the start, by `kettle doctor` and by
+        /// `kettle ctl status`.
         Auto = "auto",
         /// All of it, or the server does not start.
         Required = "required",
@@ -77,7 +79,7 @@ words! {
         Combined = "combined",
         /// The combined format alone, for programs that count its fields, such as fail2ban and GoAccess.
         CombinedPlain = "combined-plain",
-        /// What a person reads: time, status, request, bytes of the body, duration, path, client.
+        /// A line for persons: time, status, request, bytes of the body, duration, path, client.
         Short = "short",
     }
 }
@@ -85,7 +87,7 @@ words! {
 settings! {
     /// The access log and the program's own messages.
     pub struct Log {
-        /// Where the access log goes: a file, `"stdout"`, `"stderr"` or `"off"`. Sites and routes may have one of their own.
+        /// The target of the access log: a file, `"stdout"`, `"stderr"` or `"off"`. Sites and routes may have one of their own.
         pub access: LogTarget = log_target(),
         /// The form of the access log.
         pub format: LogFormat = word(LogFormat::Json),
@@ -100,7 +102,7 @@ settings! {
 settings! {
     /// The control socket used by `kettle ctl`.
     pub struct Admin {
-        /// The Unix socket to listen on. Who may open it may reload and stop the server.
+        /// The Unix socket to listen on. A process with the right to open it may reload and stop the server.
         pub socket: Option<PathBuf> = optional(
             path(), "`admin.sock` in the `RuntimeDirectory=` of a unit of systemd, elsewhere no control socket"),
     }
@@ -123,25 +125,24 @@ settings! {
         /// (`ulimit -n`) would not do: each takes one, where there is a `[[backend]]` two, and each four another one for files
         /// that responses send; some are kept for all else.
         pub connections_per_worker: usize = number(65_536, 1, 1_048_576, "connections"),
-        /// How long a connection may wait for its next request.
+        /// The time a connection may wait for its next request.
         pub idle_timeout: Duration = duration(
             Duration::from_secs(75), Duration::from_secs(1), Duration::from_hours(1)),
         /// The time a client has to send a whole request head.
         pub request_timeout: Duration = duration(
             Duration::from_secs(15), Duration::from_secs(1), Duration::from_mins(10)),
-        /// How long a response may make no progress before the connection is closed.
+        /// The time a response may make no progress before the connection is closed.
         pub write_timeout: Duration = duration(
             Duration::from_secs(60), Duration::from_secs(1), Duration::from_hours(1)),
-        /// How long a request waits for a disk before it gets 503, or its response is cut off.
+        /// The time a request waits for a disk before it gets 503, or its response is cut off.
         pub disk_timeout: Duration = duration(
             Duration::from_secs(30), Duration::from_secs(1), Duration::from_hours(1)),
         /// A request body up to this size is read and thrown away; beyond it the connection is
         /// closed after the response.
         pub body_discard_bytes: u64 as "body_discard" = size(MIB, 0, 1024 * MIB),
-        /// What the bodies of requests that are stored before a server gets them (`request_buffering`) may take on the disk, all
-        /// together; those of one client (an IPv6 /64) no more than is left, and so at most half. One that is longer than half of this
-        /// gets 413, and one that finds no room 503. Bodies of responses (`response_buffering`) have half of it; those that find no room
-        /// wait for their clients.
+        /// The room on the disk for all bodies of requests that are stored before a server gets them (`request_buffering`); those of one client (an IPv6 /64) no more than is left, and so at most half. One
+        /// that is longer than half of this gets 413, and one that finds no room 503. Bodies of responses
+        /// (`response_buffering`) have half of it; those that find no room wait for their clients.
         pub request_spool_bytes: u64 as "request_spool" = size(4 * 1024 * MIB, 0, 64 * 1024 * 1024 * MIB),
         /// The largest request head.
         pub head_bytes: usize as "head" = size(16 * KIB, KIB, 64 * KIB),
@@ -158,14 +159,14 @@ settings! {
         pub open_files: usize = number(1024, 0, 1_048_576, "files"),
         /// Files up to this size are kept in memory as ready bytes.
         pub hot_file_bytes: u64 as "hot_file" = size(64 * KIB, 0, 16 * MIB),
-        /// Memory a worker spends on such files. Where it is full, only a file that is asked for again soon takes the place of
+        /// Memory a worker spends on such files. If it is full, only a file that is asked for again soon takes the place of
         /// another. Responses that are still sent may hold as much again of files that are not kept any more; while they do,
         /// further files are sent from where they are.
         pub hot_memory_bytes: usize as "hot_memory" = size(64 * MIB, 0, 64 * 1024 * MIB),
-        /// How long an open or remembered file is served before kettle looks whether it changed. The
+        /// The time an open or remembered file is served before kettle looks whether it changed. The
         /// same holds for the path of a route's root: a symlink that was changed, or another folder
-        /// in its place, is seen at the latest then. What one worker has seen, all answer by from then on; `"0s"` looks at each
-        /// request.
+        /// in its place, is seen at the latest then. A change that one worker has seen holds for all from then on; `"0s"` looks
+        /// at each request.
         pub revalidate: Duration = duration(
             Duration::from_secs(1), Duration::ZERO, Duration::from_hours(24)),
     }

@@ -76,7 +76,7 @@ impl<'c> Reach<'c> {
         numbers.into_iter().filter_map(|it| Some((it, self.sites.get(it)?))).collect()
     }
 
-    /// The sites of this name that are served over TLS, or without it. Where one of two has no certificate, it is that for plain
+    /// The sites of this name that are served over TLS, or without it. If one of two has no certificate, it is that for plain
     /// HTTP.
     fn served_by_name(&self, name: &str, in_tls: bool) -> Vec<usize> {
         let named = self.numbers(name);
@@ -148,7 +148,7 @@ fn taken_sites(listener: &Listener) -> Option<&[super::Located<String>]> {
     listener.tls().map(|tls| &*tls.sites).filter(|sites| !sites.is_empty())
 }
 
-/// Whether it carries a site's connections, if it takes that site.
+/// True if it carries a site's connections, if it takes that site.
 fn is_carried(listener: &Listener) -> impl Fn(&Site) -> bool + use<> {
     let names_backend = listener.backends().next().is_some();
     let takes_sites = listener.tls().is_none_or(|tls| !tls.has_own_certificates());

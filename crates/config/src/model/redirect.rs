@@ -15,11 +15,11 @@ settings! {
         /// In place of `from`: a regular expression that a part of the path fits. `{1}` is then what its first group stands for,
         /// `{name}` its group of that name; without `from` and this the groups are those of the route's `regex`.
         pub regex: Option<Expression> = expression("`from` decides"),
-        /// Where clients are sent: a URL, or a path on the same host. `{path}` is the whole path that was asked for, `{rest}`
-        /// what of it follows the route's prefix, `{1}` what the first star of `from` stands for, `{host}` the host that was
-        /// asked for. `{scheme}`, `{port}`, `{header:NAME}`, `{cookie:NAME}`, `{query:NAME}` and `{map:NAME}` are those of
-        /// `request_headers`. What is filled in is percent-encoded, but for what a `[[map]]` says without words, and behind a `?` for
-        /// `{query}` and `{asked_uri}`, which are as the client sent them. `"{map:NAME}"` alone may be
+        /// The target of the redirect: a URL, or a path on the same host. `{path}` is the whole path that was asked for,
+        /// `{rest}` what of it follows the route's prefix, `{1}` what the first star of `from` stands for, `{host}` the host
+        /// that was asked for. `{scheme}`, `{port}`, `{header:NAME}`, `{cookie:NAME}`, `{query:NAME}` and `{map:NAME}` are
+        /// those of `request_headers`. What is filled in is percent-encoded, but for what a `[[map]]` says without words, and
+        /// behind a `?` for `{query}` and `{asked_uri}`, which are as the client sent them. `"{map:NAME}"` alone may be
         /// a whole URL; where the map says nothing, the redirect does not hold.
         pub to: Template = required(destination()),
         /// The status: 301 and 308 for ever, 302 and 307 for now, 303 for the answer to a form. With 307 and 308 clients keep
@@ -38,7 +38,7 @@ settings! {
         /// As with `redirect`.
         pub regex: Option<Expression> = expression("`from` decides"),
         /// The path to look for, with `{path}`, `{rest}` and `{1}` as with `redirect`, `{query:NAME}` and `{map:NAME}`, which stand
-        /// there as they are. Where it is another route's, that one answers
+        /// there as they are. If it is another route's, that one answers
         /// and asks what it asks of every request; after ten such steps the answer is 500. Behind a `?` it may say a query, in which
         /// what is filled in is percent-encoded, but for `{query}` and `{query:NAME}` of the client's: all of that follows, behind a
         /// `&`. A `?` at its end drops the client's. A path that begins with a group is 404 where that says no slash.
@@ -69,7 +69,7 @@ impl<'c> PathChoice<'c> {
         }
     }
 
-    /// What an index finds the paths by.
+    /// Returns the key by which an index finds the paths.
     #[must_use]
     pub fn key(self) -> PathKey<'c> {
         match self {

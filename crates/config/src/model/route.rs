@@ -103,13 +103,13 @@ words! {
 }
 
 words! {
-    /// What of a server makes a request one for the next server.
+    /// The failures of a server that make a request one for the next server.
     pub enum RetryOn {
         /// It closes the connection before its answer is there.
         Closed = "closed",
         /// It sends nothing for `timeout`.
         Timeout = "timeout",
-        /// What it sends is no answer.
+        /// Its bytes are no answer.
         Malformed = "malformed",
         /// 403 (Forbidden).
         Forbidden = "403",
@@ -155,7 +155,7 @@ impl Coding {
 }
 
 settings! {
-    /// What answers at a place: files, a backend, or a text. [How a request finds its route](routes.md) says which of several does.
+    /// The content at a place: files, a backend, or a text. [How a request finds its route](routes.md) says which of several does.
     pub struct Route {
         /// The beginning of the request's path, in whole segments. It is replaced by `root`:
         /// with `prefix = "/img"` and `root = "/srv/pictures"`, `/img/a.png` is
@@ -174,7 +174,7 @@ settings! {
         pub regex: Option<Expression> = expression("`prefix` holds"),
         /// Beside `prefix` or `text_prefix`: regular expressions of the site are not asked where this is the longest.
         pub first: bool = flag(false),
-        /// What else must hold of a request: all of it. Where it does not, the route is passed over.
+        /// Conditions on a request, all of which must hold. If one does not, the route is passed over.
         pub when: Vec<Condition> = sections(),
         /// The folder the files are in. Nothing outside it is served, unless `symlinks` is
         /// `"follow"`. A route that only redirects, or only keeps clients out, needs none.
@@ -192,8 +192,8 @@ settings! {
         /// the path that is looked for, if it is a `text_prefix` that ends with a slash, or a `prefix` beside `regex` (without that a
         /// `prefix` is replaced in any case).
         pub strip_prefix: bool = flag(false),
-        /// With `backend`: put before the path that servers are sent, and taken off the paths of their redirects. What clients ask
-        /// for stays the key of stored responses.
+        /// With `backend`: put before the path that servers are sent, and taken off the paths of their redirects. The URL that
+        /// clients ask for stays the key of stored responses.
         pub add_prefix: Option<String> = optional(text(&rules::PATH_TEXT, "/"), "nothing is put before"),
         /// With `backend`: the `Host` that its servers are sent, with or without a port. `"{host}"` is the host that the client
         /// asks for without its port, `"{host}:{port}"` the same with the port: the one that the client asks for, or else the
@@ -226,21 +226,22 @@ settings! {
         pub request_body: u64 = size(1024 * MIB, 0, 1024 * 1024 * MIB),
         /// With `backend`: the bodies of requests that are stored before a server gets them. Servers behind WSGI, CGI and FastCGI
         /// take a body without a length for an empty one. Bodies of gRPC (`content-type: application/grpc`) and tunnels are passed on as
-        /// they come. What is longer than 64 KiB lies in a file without a name below `server.state_directory`; all such files together
+        /// they come. A body longer than 64 KiB lies in a file without a name below `server.state_directory`; all such files together
         /// take at most `limits.request_spool`, and what does not fit there gets 503.
         pub request_buffering: RequestBuffering = word(RequestBuffering::UnknownLength),
-        /// With `backend`: takes responses as fast as servers send them. What a client does not take at once waits for it here, up to
-        /// 1 MiB in memory, and then, up to 1 GiB, in a file as with `request_buffering`, so that a slow client keeps no process of
-        /// PHP-FPM busy. Nothing is held back: a client that takes it has each piece at once. Where there is no room, servers wait for their clients as they do
-        /// without this. Event streams (`text/event-stream`) are not stored, nor is what a server says `X-Accel-Buffering: no` of;
-        /// `yes` asks for it where this is not written.
+        /// With `backend`: takes responses as fast as servers send them. A part that a client does not take at once waits for
+        /// it here, up to 1 MiB in memory, and then, up to 1 GiB, in a file as with `request_buffering`, so that a slow client
+        /// keeps no process of PHP-FPM busy. Nothing is held back: a client that takes it has each piece at once. If there is
+        /// no room, servers wait for their clients as they do without this. Event streams (`text/event-stream`) are not stored,
+        /// nor is what a server says `X-Accel-Buffering: no` of; `yes` asks for it where this is not written.
         pub response_buffering: Option<bool> = optional(
             flag(true), "`true` where `protocol` of the backend is not `http1`, else `false`"),
         /// With `backend`: what of a server makes a request one for the next server that is well, each once. Only requests that may be
         /// repeated: GET, HEAD and OPTIONS without a body, PUT and DELETE without one or with one that was stored
-        /// (`request_buffering`). What the last server says is passed on. A server that takes no connection is followed by the next in any case.
+        /// (`request_buffering`). The answer of the last server is passed on. A server that takes no connection is followed by
+        /// the next in any case.
         pub retry_on: Vec<RetryOn> = word_list(&[]),
-        /// With `backend`: lets clients change to another protocol (`Upgrade`), such as WebSocket. Where the server agrees,
+        /// With `backend`: lets clients change to another protocol (`Upgrade`), such as WebSocket. If the server agrees,
         /// the connection becomes a tunnel.
         pub websocket: bool = flag(false),
         /// With `backend`: takes paths with an encoded slash (`%2F`), as registries of packages have them, and passes them on as
@@ -268,14 +269,14 @@ settings! {
         pub cookie_flags: Vec<CookieFlags> = sections(),
         /// With `backend`: keeps its responses on the disk, to answer from there.
         pub cache: Option<RouteCache> = optional(section(), "nothing is kept"),
-        /// What is answered, the same to all.
+        /// The answer, the same to all.
         pub respond: Option<Respond> = optional(section(), "the route has files, a backend, or only redirects"),
-        /// Where clients are sent instead, by path. The first that fits decides, before any file is looked for.
+        /// Redirects of clients, by path. The first that fits decides, before any file is looked for.
         pub redirects: Vec<Redirect> as "redirect" = sections(),
         /// Paths that are looked for in place of the one asked for. The first that fits decides, after `redirect`, and once.
         pub rewrites: Vec<Rewrite> as "rewrite" = sections(),
         /// Networks whose clients may ask; others get 403. Of all networks in `allow` and `deny` that hold an address the one
-        /// with the longest prefix decides, and of two alike `deny`. Where none does, all may if this is empty.
+        /// with the longest prefix decides, and of two alike `deny`. If none does, all may if this is empty.
         pub allow: Vec<Network> = networks(),
         /// Networks whose clients get 403. Behind a PROXY header the client is whom that names.
         pub deny: Vec<Network> = networks(),
@@ -286,7 +287,7 @@ settings! {
         pub deny_files: Vec<String> = texts(&rules::PATTERN, &[]),
         /// Asks for a name and a password.
         pub basic_auth: Option<BasicAuth> = optional(section(), "nobody is asked"),
-        /// How much one client may ask.
+        /// The rate at which one client may ask.
         pub rate_limit: Option<RateLimit> = optional(section(), "no limit"),
         /// Pages of other origins that may read the responses.
         pub cors: Option<Cors> = optional(section(), "pages of the same origin only"),
@@ -305,7 +306,7 @@ settings! {
         /// slash is a folder, any other a file: `["{path}", "{path}.html", "{path}/"]`.
         pub tries: Vec<String> as "try" = texts(&TRY_PATH, &[]),
         /// The file below `root` that answers with 200 where nothing is found, for applications whose pages are made in the
-        /// browser. A folder without an index file counts as nothing unless it is listed. Where the file has a route of its own,
+        /// browser. A folder without an index file counts as nothing unless it is listed. If the file has a route of its own,
         /// that one answers.
         pub fallback: Option<String> = optional(text(&rules::FALLBACK, ""), "404"),
         /// Lets `fallback` answer for folders without an index file, too. Without it they get 403, as in a route without `fallback`.
@@ -325,7 +326,7 @@ settings! {
         pub if_modified_since: IfModifiedSince = word(IfModifiedSince::Before),
         /// The most parts of a file that one response has: where a client asks for more (`Range`), it gets the whole file.
         pub max_ranges: u8 = number(16, 0, 16, "parts"),
-        /// What happens at a symbolic link.
+        /// The treatment of symbolic links.
         pub symlinks: Symlinks = word(Symlinks::Beneath),
         /// Serves files and folders whose name begins with a dot. Such names are served, and never listed. `/.well-known/` of a
         /// site is served without it (RFC 8615).
@@ -338,10 +339,11 @@ settings! {
         /// is then remembered in `limits.hot_memory`. A secret in a page beside what its reader may choose can be guessed by the page's
         /// compressed length (BREACH): such pages belong into a route without this.
         pub compress: Vec<Coding> = word_list(&[]),
-        /// What counts as a text for `compress`. `[]`: `text/*`, JSON, JavaScript, XML, SVG, TOML, YAML and WebAssembly. Event streams are
+        /// The types of texts for `compress`. `[]`: `text/*`, JSON, JavaScript, XML, SVG, TOML, YAML and WebAssembly. Event streams are
         /// never compressed.
         pub compress_types: Vec<String> = texts(&rules::MEDIA_RANGE, &[]),
-        /// The shortest text that `compress` is about. What a backend sends without a length is compressed in any case.
+        /// The shortest text that `compress` is about. A response that a backend sends without a length is compressed in any
+        /// case.
         pub compress_min: u64 = size(256, 0, 1024 * MIB),
         /// Compresses for clients behind a proxy that says so (`Via`), too. `Vary` tells it which clients the answer is for.
         pub compress_for_proxies: bool = flag(true),
@@ -355,10 +357,10 @@ settings! {
         /// asked for (`/docs/index.html` for `/docs/`, and what a rewrite leads to), any other against the file's name. The
         /// first one that fits, in the order of the file, decides.
         pub cache_control: Vec<CacheRule> = cache_rules(),
-        /// Headers added to every response of the route, in place of the site's of the same name. What is said there of
-        /// errors and of `[]` holds here.
+        /// Headers added to every response of the route, in place of the site's of the same name. The same holds here of errors
+        /// and of `[]`.
         pub headers: Vec<(String, Vec<FieldTemplate>)> = headers(),
-        /// What is sent in place of its errors, before what the site says.
+        /// The content that is sent in place of its errors, before that of the site.
         pub error_pages: BTreeMap<u16, ErrorPage> = error_pages("what the site says"),
         /// With `backend`: sends what `error_pages` says in place of a server's own responses of these statuses.
         pub intercept_errors: bool = flag(false),
@@ -369,7 +371,7 @@ settings! {
         /// 301, 302, 303, 304, 307 and 308. `Cache-Control` among the `headers` is sent beside it. A map says it of each response,
         /// by `{answer:content-type}` for example: a duration, `epoch`, or nothing.
         pub expires: Option<Expires> = expires(),
-        /// Names of `headers`, the site's too, that errors have as well. Where it is written, errors have none of the others.
+        /// Names of `headers`, the site's too, that errors have as well. If it is written, errors have none of the others.
         pub always: Option<Vec<String>> = optional(texts(&rules::HEADER_NAME, &[]), "all"),
         /// With `backend`: names of `headers`, the site's too, that are sent beside a server's own of the same name, not in its place.
         pub beside: Vec<String> = texts(&rules::HEADER_NAME, &[]),
@@ -378,7 +380,7 @@ settings! {
         pub limit_rate: Option<u64> = optional(size(0, 1, 1024 * 1024 * MIB), "as fast as the client takes it"),
         /// With `limit_rate`: bytes of each body that go before the rate counts.
         pub limit_rate_after: u64 = size(0, 0, 1024 * 1024 * MIB),
-        /// Where its lines of the access log go, as with the site's.
+        /// The target of its lines of the access log, as with the site's.
         pub access_log: Option<LogTarget> = optional(log_target(), "where the site's go"),
         /// The charset named for text files; `"off"` names none.
         pub charset: Option<String> = text_or_off(&rules::CHARSET, "utf-8"),
@@ -450,7 +452,8 @@ impl Route {
         is_refusal || (denies_all && self.allow.is_empty())
     }
 
-    /// What of a path its `root` replaces: `prefix` without its last slash, or beside a `regex` only where it is to be taken off.
+    /// Returns the part of a path that its `root` replaces: `prefix` without its last slash, or beside a `regex` only where it
+    /// is to be taken off.
     #[must_use]
     pub fn replaced(&self) -> &str {
         match self.place() {

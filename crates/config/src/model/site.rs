@@ -45,12 +45,13 @@ settings! {
         pub client_auth: Option<ClientAuth> = optional(section(), "clients are not asked"),
         /// Tells browsers to use HTTPS only (RFC 6797). Not sent unless the table is there.
         pub hsts: Option<Hsts> = optional(section(), "not sent"),
-        /// Headers added to every response of the site. A header sent several times is a list. How long something may be
+        /// Headers added to every response of the site. A header sent several times is a list. The time something may be
         /// kept is meant for what was asked for: of `Cache-Control`, errors, redirects and answers to OPTIONS get `no-store`,
-        /// `no-cache` and `private` only, and they get no `Expires`. What a response itself needs, such as the `Retry-After`
-        /// of an overload, takes the place of the header here. `[]` takes a header of that name away that a backend sends.
-        /// Words are filled in as in `request_headers`: `"{map:cors}"`. `{{` is a brace. A header whose words leave it empty is not
-        /// sent. `Expires` has no words, and where `cache` of a route keeps responses `Cache-Control` has none.
+        /// `no-cache` and `private` only, and they get no `Expires`. A header that a response itself needs, such as the
+        /// `Retry-After` of an overload, takes the place of the header here. `[]` takes a header of that name away that a
+        /// backend sends. Words are filled in as in `request_headers`: `"{map:cors}"`. `{{` is a brace. A header whose words
+        /// leave it empty is not sent. `Expires` has no words, and where `cache` of a route keeps responses `Cache-Control` has
+        /// none.
         pub headers: Vec<(String, Vec<FieldTemplate>)> = headers(),
         /// Files sent as the body of error responses, by status (400 to 599). Also of those to what is no request, over
         /// connections made with a name of the site, or with no site's if it is the default one. Each has at most 256 KiB. A changed
@@ -58,20 +59,20 @@ settings! {
         /// (`404 = { route = "/404.html" }`, with a `status` if it is not to be that of the error) or where clients are sent
         /// (`403 = { redirect = "https://example.org/login" }`).
         pub error_pages: BTreeMap<u16, ErrorPage> = error_pages("a short built-in page"),
-        /// Where its lines of the access log go, in the form that `format` in `[log]` says: a file, `"stdout"`, `"stderr"` or
-        /// `"off"`.
+        /// The target of its lines of the access log, in the form that `format` in `[log]` says: a file, `"stdout"`,
+        /// `"stderr"` or `"off"`.
         pub access_log: Option<LogTarget> = optional(log_target(), "where `access` in `[log]` says"),
-        /// Where connections for these names go, on `tls` and `passthrough` listeners. A site without routes is not on
+        /// The backend of connections for these names, on `tls` and `passthrough` listeners. A site without routes is not on
         /// `https` listeners.
         pub backend: Option<Located<String>> =
             optional(located_text(&rules::BACKEND_NAME), "the site is not on such listeners"),
         /// Backends by application protocol (ALPN), before `backend`.
         pub backend_by_alpn: Vec<(String, Located<String>)> = backends_by_alpn(),
-        /// What is done before a route is looked for.
+        /// The steps before a route is looked for.
         pub before: Vec<Before> = sections(),
-        /// What answers at each place. [How a request finds its route](routes.md) says which of several does.
+        /// The answer at each place. [How a request finds its route](routes.md) says which of several does.
         pub routes: Vec<Route> as "route" = sections(),
-        /// Where records are encrypted on `https` listeners, if not where those say.
+        /// The place where records are encrypted on `https` listeners, if not where those say.
         pub path: Option<TxPathChoice> = optional(word(TxPathChoice::Auto), "as the listener says"),
     }
     beside {
@@ -89,7 +90,7 @@ impl Site {
         self.patterns = compiled.collect();
     }
 
-    /// What a name of its own is compiled to, if it is a regular expression.
+    /// Returns the pattern to which a name of its own is compiled, if it is a regular expression.
     pub fn pattern(&self, name: &str) -> Option<&NamePattern> {
         self.patterns.get(name)
     }
@@ -99,7 +100,7 @@ impl Site {
         self.names.iter().any(|own| own.value == name)
     }
 
-    /// Whether `https` and `http` listeners may have it: a site that only names a backend is for others.
+    /// True if `https` and `http` listeners may have it: a site that only names a backend is for others.
     pub fn is_served(&self) -> bool {
         !self.routes.is_empty() || !self.names_backend()
     }
@@ -136,7 +137,7 @@ impl Site {
 settings! {
     /// The header `Strict-Transport-Security` (RFC 6797).
     pub struct Hsts {
-        /// How long browsers remember it.
+        /// The time for which browsers remember it.
         pub max_age: Duration = duration(
             Duration::from_hours(365 * 24), Duration::ZERO, Duration::from_hours(10 * 365 * 24)),
         /// Includes all names below the site's own.

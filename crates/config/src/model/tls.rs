@@ -54,13 +54,13 @@ settings! {
         /// The names are the same for both versions.
         pub suites: Vec<Suite> =
             word_list(&[Suite::Aes128Gcm, Suite::Aes256Gcm, Suite::Chacha20Poly1305]),
-        /// The key exchanges offered. Where a client offers several of them, its order decides.
+        /// The key exchanges offered. If a client offers several of them, its order decides.
         pub groups: Vec<Group> =
             word_list(&[Group::X25519MlKem768, Group::X25519, Group::P256, Group::P384]),
         /// Session tickets sent after each full TLS 1.3 handshake. TLS 1.2 clients get one if they
         /// ask for it. 0 turns tickets off in both versions.
         pub tickets: u8 = number(2, 0, 8, "tickets"),
-        /// How long new sessions are begun under one key, which opens them for the same time again. A session,
+        /// The time for which new sessions are begun under one key, which opens them for the same time again. A session,
         /// by ticket or by ID, ends with its key: one to two of these periods after its full handshake,
         /// however often it was resumed.
         pub ticket_rotation: Duration = duration(
@@ -77,7 +77,7 @@ settings! {
         /// Brotli or zlib. That saves about a third of what a new connection is sent. It is done once, when a certificate is loaded.
         pub certificate_compression: bool = flag(false),
         /// Looks every few seconds at the certificates, keys, OCSP responses, roots and revocation lists and at the
-        /// `ticket_secret` that this file names, and loads them again when one has changed. What is broken is not taken.
+        /// `ticket_secret` that this file names, and loads them again when one has changed. A broken one is not taken.
         /// This file itself is read by `kettle ctl reload` only.
         pub watch: bool = flag(false),
         /// The time a client has from connecting to the end of the handshake.
@@ -99,7 +99,7 @@ settings! {
 }
 
 words! {
-    /// Whether a client must show a certificate.
+    /// The demand for a client's certificate.
     pub enum ClientAuthMode {
         /// A client without a good certificate gets no connection.
         Required = "required",
@@ -111,7 +111,7 @@ words! {
 settings! {
     /// Clients that show who they are by a certificate. Sessions made with other settings than these are not resumed.
     pub struct ClientAuth {
-        /// Whether they must.
+        /// The choice whether they must.
         pub mode: ClientAuthMode = word(ClientAuthMode::Required),
         /// The authorities whose certificates are taken, in PEM; with `pinned` these certificates themselves.
         pub roots: Located<PathBuf> = required(located_path()),
@@ -122,13 +122,14 @@ settings! {
         /// authority that signed a certificate of the client's chain, the root included, needs one that has not run out,
         /// or the client is refused.
         pub crl: Option<Located<PathBuf>> = optional(located_path(), "revocation is not checked"),
-        /// How many authorities may stand between a client's certificate and one of `roots`, as with nginx's `ssl_verify_depth`. A
-        /// client is refused that sends several certificates of one of them, where more would be left than that.
+        /// The number of authorities that may stand between a client's certificate and one of
+        /// `roots`, as with nginx's `ssl_verify_depth`. A client is refused that sends several
+        /// certificates of one of them, where more would be left than that.
         pub depth: Option<usize> = optional(number(1, 0, 6, "authorities"), "as many as six"),
     }
 }
 
-/// What a [`ClientAuth`] says, without its places.
+/// The content of a [`ClientAuth`], without its places.
 pub type ClientAuthKey<'c> = (ClientAuthMode, &'c Path, bool, Option<&'c Path>, Option<usize>);
 
 impl ClientAuth {

@@ -39,7 +39,7 @@ proptest! {
         prop_assert_eq!(first, expected.first().copied());
     }
 
-    /// What one path has to be held against never exceeds what is said of the index.
+    /// The number of rules against which one path has to be held never exceeds what is said of the index.
     #[test]
     fn no_path_has_more_candidates_than_the_largest_crowd(
         keys in prop::collection::vec(("[/a]{0,4}", "[/a]{0,4}"), 9..40),

@@ -99,7 +99,7 @@ impl ValueType for Headers {
     }
 }
 
-/// What programs are told, by the names of parameters: each a text with words and groups; one without is taken away.
+/// The parameters of programs, by name: each a text with words and groups; one without is taken away.
 pub(crate) fn parameters() -> Parameters {
     Parameters
 }
@@ -235,7 +235,7 @@ impl ValueType for BackendsByAlpn {
     }
 }
 
-/// What a map says for texts.
+/// The values of a map for texts.
 pub(crate) fn map_values() -> MapValues {
     MapValues
 }
@@ -268,7 +268,7 @@ impl ValueType for MapValues {
     }
 }
 
-/// What a map says for what regular expressions fit.
+/// The values of a map for what regular expressions fit.
 pub(crate) fn map_expressions() -> MapExpressions {
     MapExpressions
 }

@@ -6,7 +6,7 @@ use super::rules::TextRule;
 
 /// A table of settings.
 pub(crate) struct Section {
-    /// What the table is about.
+    /// The subject of the table.
     pub(crate) about: &'static str,
     /// Its settings in the order of declaration.
     pub(crate) settings: Vec<Setting>,
@@ -20,13 +20,13 @@ pub(crate) struct Setting {
     pub(crate) doc: &'static str,
     /// The values it takes.
     pub(crate) shape: ValueShape,
-    /// What holds when it is not written.
+    /// The value when it is not written.
     pub(crate) default_value: DefaultText,
     /// The words of its table's `kind` under which it may be written; none if under all.
     pub(crate) only_with: Vec<&'static str>,
 }
 
-/// What holds when a setting is not written.
+/// The value when a setting is not written.
 #[derive(Clone)]
 pub(crate) enum DefaultText {
     /// It must be written.

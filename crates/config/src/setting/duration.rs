@@ -77,7 +77,7 @@ impl ValueType for DurationSetting {
 }
 
 impl DurationSetting {
-    /// What a text that is no duration was meant to be: a bare number is taken for seconds.
+    /// Returns the duration meant by a text that is none: a bare number is taken for seconds.
     fn suggestion(&self, text: &str) -> Duration {
         let seconds = text.trim().parse().ok().map(Duration::from_secs);
         seconds.unwrap_or(self.default).clamp(self.min, self.max)

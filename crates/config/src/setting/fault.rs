@@ -1,4 +1,4 @@
-//! What is wrong with a regular expression, of a path or of a name.
+//! The fault of a regular expression, of a path or of a name.
 
 /// The fault of an expression, without the picture that the crate draws.
 pub(super) enum Fault {
@@ -24,7 +24,7 @@ impl Fault {
         Self::Other(last.strip_prefix("error: ").unwrap_or(last).to_owned())
     }
 
-    /// The advice. Where an expression looks around, it is the caller's: names and paths have other ways.
+    /// The advice. If an expression looks around, it is the caller's: names and paths have other ways.
     pub(super) fn help(&self, around: &'static str) -> &'static str {
         match self {
             Self::TooLarge(_) => "write it shorter, without large counts such as {1000}",

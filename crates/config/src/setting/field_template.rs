@@ -57,9 +57,9 @@ words! {
         Cookie = "cookie",
         /// The first query argument of this name, as it was sent.
         Query = "query",
-        /// What the `[[map]]` of this name says.
+        /// The value of the `[[map]]` of this name.
         Map = "map",
-        /// What the group of this name stands for in the regular expression by which the site was found.
+        /// The text of the group of this name in the regular expression by which the site was found.
         Name = "name",
         /// In `headers`, and in maps for them: the first header of this name that the response has by itself. Elsewhere nothing.
         Answer = "answer",
@@ -103,9 +103,9 @@ pub struct FieldTemplate {
 pub enum FieldPart {
     /// Itself.
     Text(String),
-    /// What the request says.
+    /// A word on the request.
     Word(RequestWord),
-    /// What it says of this name.
+    /// A word with this name.
     Named(NamedWord, String),
     /// In a `[[map]]`: what the group of this number or name stands for.
     Group(String),
@@ -227,7 +227,7 @@ impl From<&str> for FieldTemplate {
     }
 }
 
-/// What else than words braces may hold.
+/// The contents of braces other than words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Groups {
     None,
@@ -265,7 +265,7 @@ fn read_parts(text: &str, groups: Groups) -> Result<FieldTemplate, Wrong> {
     Ok(FieldTemplate { parts })
 }
 
-/// What stands between two braces.
+/// Reads the text between two braces.
 fn read_word(text: &str, written: &str, groups: Groups) -> Result<FieldPart, Wrong> {
     if let Ok(word) = written.parse::<RequestWord>() {
         return Ok(FieldPart::Word(word));
@@ -335,7 +335,7 @@ pub(super) fn field_template(text: &str) -> Option<FieldTemplate> {
     read(text, Groups::None).ok()
 }
 
-/// What a regular expression of a map chooses.
+/// The text that a regular expression of a map chooses.
 pub(super) static GROUP_TEMPLATE: TextRule = TextRule {
     what: "a text",
     example: "{1}",
@@ -347,7 +347,7 @@ pub(super) fn group_template(text: &str) -> Option<FieldTemplate> {
     read(text, Groups::Any).ok()
 }
 
-/// What clients get in place of what a server says.
+/// The text that clients get in place of what a server says.
 static ANSWER_TEMPLATE: TextRule = TextRule {
     what: "a text",
     example: "/app/",

@@ -1,4 +1,4 @@
-//! Where a listener listens, and who is believed there.
+//! The address of a listener, and who is believed there.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -13,7 +13,7 @@ use super::{DefaultText, ValueShape, ValueType, address};
 use crate::located::Located;
 use crate::read::{Item, Reader};
 
-/// Where a listener listens.
+/// The address of a listener.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ListenAddress {
     /// An IP address and a port.
@@ -60,7 +60,7 @@ impl fmt::Display for ListenAddress {
     }
 }
 
-/// Where a listener listens, with its place in the file; `example` is shown where no address was understood.
+/// The address of a listener, with its place in the file; `example` is shown where no address was understood.
 pub(crate) fn listen_address(example: &'static str) -> LocatedListenAddress {
     LocatedListenAddress { address: address(example) }
 }

@@ -12,7 +12,7 @@ use super::fault::Fault;
 #[derive(Clone)]
 pub struct NamePattern(Arc<Regex>);
 
-/// What is wrong with a regular expression, and what to do about it.
+/// The fault of a regular expression, and what to do about it.
 pub(crate) struct PatternMistake {
     pub(crate) why: String,
     pub(crate) help: &'static str,
@@ -41,7 +41,7 @@ impl NamePattern {
         compiled.map(|regex| Self(Arc::new(regex))).map_err(|error| mistake(text, &error))
     }
 
-    /// What it was compiled to.
+    /// Returns the expression to which it was compiled.
     pub fn regex(&self) -> &Arc<Regex> {
         &self.0
     }
@@ -98,13 +98,13 @@ impl PartialEq for NamePattern {
 
 impl Eq for NamePattern {}
 
-/// What such a name begins with.
+/// The first character of such a name.
 const MARK: char = '~';
-/// What one may be compiled to.
+/// The largest size to which one may be compiled.
 const ONE_BYTES_MAX: usize = 64 * 1_024;
-/// What those of a site may be compiled to together.
+/// The largest size to which those of a site may be compiled together.
 pub(crate) const PATTERN_BYTES_OF_SITE_MAX: usize = 1_024 * 1_024;
-/// What a worker remembers of one, so that it need not find out anew.
+/// The memory of a worker for one, so that it need not find out anew.
 const LAZY_BYTES_MAX: usize = 32 * 1_024;
 
 #[cfg(test)]

@@ -157,12 +157,12 @@ impl Network {
         is_right.then(|| Self { first: first_of(address, prefix_bits), prefix_bits })
     }
 
-    /// Whether all addresses of another network belong to it.
+    /// True if all addresses of another network belong to it.
     pub fn holds(&self, other: &Self) -> bool {
         self.prefix_bits <= other.prefix_bits && self.contains(other.first)
     }
 
-    /// Whether an address belongs to it. An IPv4 address that is written as IPv6 counts as IPv4.
+    /// True if an address belongs to it. An IPv4 address that is written as IPv6 counts as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         address.is_ipv4() == self.first.is_ipv4()
@@ -174,7 +174,7 @@ impl Network {
         self.first
     }
 
-    /// How many bits its addresses begin with alike.
+    /// The number of bits its addresses begin with alike.
     pub fn prefix_bits(&self) -> u8 {
         self.prefix_bits
     }

@@ -102,7 +102,7 @@ impl ValueType for LocatedPath {
     }
 }
 
-/// Where a log goes.
+/// The target of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LogTarget {
     /// Nowhere.
@@ -127,7 +127,7 @@ impl fmt::Display for LogTarget {
     }
 }
 
-/// Where a log goes; `"off"` is no log.
+/// The target of a log; `"off"` is no log.
 pub(crate) fn log_target() -> LogTargetKind {
     LogTargetKind
 }

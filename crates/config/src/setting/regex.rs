@@ -49,7 +49,7 @@ impl Expression {
         Some(Captures { text, groups, names })
     }
 
-    /// How many groups it has, the whole not counted.
+    /// The number of groups it has, the whole not counted.
     pub fn groups(&self) -> usize {
         self.compiled.captures_len().saturating_sub(1)
     }
@@ -67,13 +67,14 @@ impl Expression {
         }
     }
 
-    /// What a group of this name stands for, or of this number, among what [`groups_in`](Self::groups_in) found; nothing if there is none.
+    /// Returns the text of a group of this name, or of this number, among what [`groups_in`](Self::groups_in) found; nothing if
+    /// there is none.
     pub fn group_of<'t>(&self, groups: &[&'t [u8]], name: &str) -> &'t [u8] {
         let number = self.group_number(name);
         number.and_then(|number| groups.get(number)).copied().unwrap_or_default()
     }
 
-    /// What its groups stand for in any bytes, the whole first. One that took no part stands for nothing.
+    /// Returns the texts of its groups in any bytes, the whole first. One that took no part stands for nothing.
     pub fn groups_in<'t>(&self, text: &'t [u8]) -> Vec<&'t [u8]> {
         let captures = self.compiled.captures(text);
         let captures = captures.iter().flat_map(|captures| captures.iter());
@@ -81,7 +82,7 @@ impl Expression {
     }
 }
 
-/// What the groups of an expression stand for in a text.
+/// The texts of the groups of an expression in a text.
 #[derive(Clone, Debug)]
 pub struct Captures<'t> {
     text: &'t str,
@@ -90,8 +91,8 @@ pub struct Captures<'t> {
 }
 
 impl<'t> Captures<'t> {
-    /// What a group stands for: the whole is 0. A group that took no part stands for nothing, as in nginx. `None` if there is no such
-    /// group, or if it ends within a character.
+    /// Returns the text of a group: the whole is 0. A group that took no part stands for nothing, as in nginx. `None` if there
+    /// is no such group, or if it ends within a character.
     pub fn get(&self, number: usize) -> Option<&'t str> {
         match self.groups.get(number)? {
             Some(range) => self.text.get(range.clone()),
@@ -99,7 +100,7 @@ impl<'t> Captures<'t> {
         }
     }
 
-    /// What the group of this name stands for.
+    /// Returns the text of the group of this name.
     pub fn named(&self, name: &str) -> Option<&'t str> {
         let (_, number) = self.names.iter().find(|(own, _)| &**own == name)?;
         self.get(*number)
@@ -221,11 +222,11 @@ pub(super) static EXPRESSION: TextRule = TextRule {
 
 /// Longest text of an expression.
 const TEXT_BYTES_MAX: usize = 16 * 1_024;
-/// What one may be compiled to.
+/// The largest size to which one may be compiled.
 const ONE_BYTES_MAX: usize = 1_024 * 1_024;
-/// What those of a site may be compiled to together.
+/// The largest size to which those of a site may be compiled together.
 const SET_BYTES_MAX: usize = 1_024 * 1_024;
-/// What a worker remembers of one, or of a set, so that it need not find out anew.
+/// The memory of a worker for one, or for a set, so that it need not find out anew.
 const LAZY_BYTES_MAX: usize = 256 * 1_024;
 
 #[cfg(test)]

@@ -21,9 +21,9 @@ pub(crate) use request::{
     ANSWER, ANY_TEXT, ARGUMENT_NAME, ASKED_HOST, COOKIE_NAME, COPIED_FIELD, GROUP_NAME,
 };
 
-/// What one kind of text must look like.
+/// The rule for one kind of text.
 pub(crate) struct TextRule {
-    /// What it is, for messages and the reference: "a header name".
+    /// The kind of text, for messages and the reference: "a header name".
     pub(crate) what: &'static str,
     /// A value that is right.
     pub(crate) example: &'static str,
@@ -31,13 +31,13 @@ pub(crate) struct TextRule {
     pub(crate) read: fn(&str) -> Result<String, Wrong>,
 }
 
-/// What is wrong with a text, and what to do about it.
+/// The fault of a text, and what to do about it.
 pub(crate) struct Wrong {
     pub(crate) why: String,
     pub(crate) help: Guess,
 }
 
-/// What was meant by a text that breaks its rule.
+/// The guess at what was meant by a text that breaks its rule.
 pub(crate) enum Guess {
     /// No idea: the rule's example is shown.
     None,
@@ -85,7 +85,7 @@ const PIN_LAST: [char; 16] =
 /// Longest name of a backend or a server.
 const NAME_BYTES_MAX: usize = 64;
 
-/// Whether no header of this name may be configured, because kettle writes it to fit each response.
+/// True if no header of this name may be configured, because kettle writes it to fit each response.
 pub fn is_own_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name == CONTENT_TYPE || OWN_HEADERS.contains(&name.as_str())
@@ -297,7 +297,7 @@ fn user_name(text: &str) -> Result<String, Wrong> {
     Ok(text.to_owned())
 }
 
-/// What stands in a request line as it is written (RFC 9112 §3.2.1).
+/// Reads a request target as it stands in a request line (RFC 9112 §3.2.1).
 fn request_target(text: &str) -> Result<String, Wrong> {
     if !text.starts_with('/') {
         return Err(Wrong::suggesting(BEGINS_WITH_SLASH, format!("/{text}")));
@@ -339,7 +339,7 @@ fn without_dots(path: &str) -> String {
     format!("/{}", segments.join("/"))
 }
 
-/// What stands between quotes in a challenge (RFC 9110 section 11.5).
+/// Reads the text between quotes in a challenge (RFC 9110 section 11.5).
 fn realm(text: &str) -> Result<String, Wrong> {
     let is_plain = |byte: u8| (byte == b' ' || byte.is_ascii_graphic()) && !b"\"\\".contains(&byte);
     match text.bytes().all(is_plain) {

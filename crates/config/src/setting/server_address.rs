@@ -1,4 +1,4 @@
-//! Where a server of a backend is, and whose certificates are trusted there.
+//! The address of a server of a backend, and whose certificates are trusted there.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use super::{DefaultText, LocatedPath, ValueShape, ValueType, located_path};
 use crate::located::Located;
 use crate::read::{Item, Reader};
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ServerAddress {
     /// An IP address and a port.
@@ -91,7 +91,7 @@ fn parse(text: &str) -> Result<ServerAddress, Wrong> {
         let help = if is_address { Guess::Text(suggestion) } else { Guess::None };
         return wrong("an IPv6 address stands in brackets", help);
     }
-    // What looks like an IPv4 address and is none is no name either (RFC 1123 §2.1).
+    // A text that looks like an IPv4 address and is none is no name either (RFC 1123 §2.1).
     if host.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         return wrong("that is no IP address", Guess::None);
     }
@@ -109,7 +109,7 @@ pub(super) fn unix_path(path: &str) -> Result<PathBuf, Wrong> {
     Err(Wrong::new(why))
 }
 
-/// What stands before the path of a Unix socket.
+/// The text before the path of a Unix socket.
 pub(super) const UNIX: &str = "unix:";
 
 /// `sun_path` of `sockaddr_un`, with its NUL (unix(7)).
@@ -121,7 +121,7 @@ static SERVER_ADDRESS: TextRule = TextRule {
     read: |text| parse(text).map(|address| address.to_string()),
 };
 
-/// Where a server is, with its place in the file.
+/// The address of a server, with its place in the file.
 pub(crate) fn located_server_address() -> LocatedServerAddress {
     LocatedServerAddress
 }

@@ -93,7 +93,7 @@ impl<'i> Table<'i> {
     }
 }
 
-/// What to say of a value by which other servers leave a number to themselves: here its line is left out.
+/// Returns the advice on a value by which other servers leave a number to themselves: here its line is left out.
 fn left_out<K: ValueType>(item: &Item<'_>, kind: &K) -> Option<(String, String)> {
     let written = item.as_str()?.to_ascii_lowercase();
     let is_left = LEFT_OUT.contains(&written.as_str());
@@ -114,7 +114,7 @@ fn left_out<K: ValueType>(item: &Item<'_>, kind: &K) -> Option<(String, String)>
     Some((message, format!("remove the line; {without}")))
 }
 
-/// What was meant by a key that is not one of the table's.
+/// The meaning of a key that is not one of the table's.
 enum Meant {
     Setting(&'static str),
     Else(String),
@@ -140,7 +140,7 @@ impl Meant {
     }
 }
 
-/// Where a setting belongs that is in the wrong table.
+/// Returns the table to which a setting belongs that is in the wrong table.
 fn belongs(name: &str, called: &str, reader: &Reader<'_>) -> Option<String> {
     let tables = (reader.tables_with)(name);
     (1..=TABLES_SHOWN_MAX)

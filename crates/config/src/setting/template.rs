@@ -43,7 +43,7 @@ impl Template {
         &self.pieces
     }
 
-    /// Whether a redirect may lead to what this text says.
+    /// True if a redirect may lead to what this text says.
     pub fn is_destination(text: &str) -> bool {
         read_destination(text).is_ok()
     }
@@ -53,12 +53,12 @@ impl Template {
         read_try(text).ok()
     }
 
-    /// Whether a rewrite may look for what this text says.
+    /// True if a rewrite may look for what this text says.
     pub fn is_rewritten_path(text: &str) -> bool {
         read_rewritten_path(text).is_ok()
     }
 
-    /// How many stars of a pattern it takes.
+    /// The number of stars of a pattern it takes.
     pub(crate) fn captures(&self) -> usize {
         let captures = self.pieces.iter().filter_map(|piece| match piece {
             Piece::Capture(number) => Some(number + 1),
@@ -97,7 +97,7 @@ impl Template {
         matches!(&*self.pieces, [Piece::Word(FieldPart::Named(NamedWord::Auth, _))])
     }
 
-    /// What it begins with, whatever the request.
+    /// Returns the text with which it begins, whatever the request.
     pub(crate) fn beginning(&self) -> &str {
         match self.pieces.first() {
             Some(Piece::Text(text)) => text,
@@ -241,7 +241,7 @@ fn read_rewritten_path(text: &str) -> Result<Template, Wrong> {
         Piece::Word(_) => false,
         _ => true,
     };
-    // What begins with none once it is filled in is 404.
+    // A path that begins with no slash once it is filled in is 404.
     let may_begin = path.starts_with('/')
         || matches!(
             of_path.pieces.first(),
@@ -279,12 +279,12 @@ fn wrong<T>(why: &str) -> Result<T, Wrong> {
     Err(Wrong { why: why.to_owned(), help: Guess::None })
 }
 
-/// Where a redirect leads.
+/// The target of a redirect.
 pub(crate) fn destination() -> Read<Template> {
     Read { rule: &DESTINATION, read: |text| read_destination(text).ok(), none: Template::default }
 }
 
-/// What is looked for in place of what was asked for.
+/// The path that is looked for in place of what was asked for.
 pub(crate) fn rewritten_path() -> Read<Template> {
     let read = |text: &str| read_rewritten_path(text).ok();
     Read { rule: &REWRITTEN_PATH, read, none: Template::default }

@@ -1,4 +1,4 @@
-//! What works as it is written, and should be looked at all the same.
+//! Advice on a configuration that works as it is written, and should be looked at all the same.
 
 use std::path::Path;
 
@@ -203,7 +203,7 @@ fn a_redirect_leads_to_where_https_is_spoken() {
 help: write redirect_port = 8443, or 443 if that is where clients find it"#,
     );
     assert_advised(&config("443", ""), "");
-    // Where a port is written, somebody knows what leads there.
+    // If a port is written, somebody knows what leads there.
     for port in ["8443", "443", "9443"] {
         assert_advised(&config("8443", &format!("redirect_port = {port}\n")), "");
     }

@@ -1,6 +1,6 @@
 //! Stores that contradict or repeat, and routes that name them.
 
-/// What is found first.
+/// Returns what is found first.
 fn first(route: &str, stores: &[&str]) -> String {
     let stores: String = stores.iter().map(|store| format!("[[cache]]\n{store}\n")).collect();
     let shown = crate::shown(&format!(

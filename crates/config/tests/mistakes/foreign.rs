@@ -1,4 +1,4 @@
-//! What people write who come from another server, a shell or a word processor.
+//! The mistakes of people that come from another server, a shell or a word processor.
 
 const NO_PATTERNS: &str = "write the beginning that all its paths have; `from` of a redirect or a rewrite and \
                            `cache_control` take patterns, and %2A is a `*` itself";

@@ -12,7 +12,7 @@ mod unix;
 
 use std::path::Path;
 
-/// What a snippet lacks to be a whole configuration is added below it.
+/// The lines that a snippet lacks to be a whole configuration are added below it.
 const LISTENER: &str = "\n[[listener]]\naddress = \"0.0.0.0:443\"\n";
 const SITE: &str =
     "\n[[site]]\nnames = [\"rest.example\"]\nself_signed = true\n[[site.route]]\nroot = \"/srv\"\n";

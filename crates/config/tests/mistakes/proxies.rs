@@ -203,7 +203,7 @@ fn servers_are_sent_one_name() {
     }
 }
 
-/// What is shown of a route with these request headers, with a store or without.
+/// Returns what is shown of a route with these request headers, with a store or without.
 fn with_headers(headers: &str, has_cache: bool) -> String {
     let cache = if has_cache { "cache.store = \"main\"\n" } else { "" };
     let shown = crate::shown(&format!(

@@ -1,6 +1,6 @@
 //! Settings that contradict, repeat or need each other.
 
-/// What is right at the edge of a rule, and what other rules have said already.
+/// A configuration at the edge of a rule is right, and what other rules have said already is not said again.
 #[test]
 fn what_is_allowed_is_not_found() {
     let site = "[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\nroot = \"/srv\"\n";

@@ -1,4 +1,4 @@
-//! What clients get in place of what a server says: each entry says once what is meant, and its groups are there.
+//! Rewrites of a server's answers for clients: each entry says once what is meant, and its groups are there.
 
 use crate::diagnostic::Help;
 use crate::model::{AnswerRewrite, Route};
@@ -22,7 +22,7 @@ pub(super) fn check(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     }
 }
 
-/// What is filled in is there.
+/// The groups that are filled in are there.
 fn check_groups(trail: &str, entry: &AnswerRewrite, reader: &mut Reader<'_>) {
     let of_from = entry.from.clone().map_or(Ok(()), |from| from.without_groups().map(drop));
     let (setting, group) = match (of_from, entry.filled()) {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::setting::Settings as _;
 
-/// What files and requests to a backend have both. `root`, `backend` and `cache` are checked by themselves.
+/// The settings of both files and requests to a backend. `root`, `backend` and `cache` are checked by themselves.
 const BOTH: &[&str] = &[
     "prefix",
     "text_prefix",

@@ -1,4 +1,4 @@
-//! What names may be regular expressions, and what they stand for.
+//! Names as regular expressions, and the texts for which they stand.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Where authorities are, and what they are told.
+//! The addresses of authorities, and what they are told.
 
 use super::{TextRule, Wrong};
 

@@ -1,4 +1,4 @@
-//! What requests are compared with, and what is answered.
+//! The texts with which requests are compared, and answers.
 
 use super::{ANY_NAME, TextRule, Wrong, site_name, token};
 
