@@ -1,4 +1,4 @@
-//! What one check found: a verdict, a sentence, and the commands that would change it.
+//! The finding of one check: a verdict, a sentence, and the commands that would change it.
 
 use serde::Serialize;
 
@@ -17,16 +17,16 @@ pub enum State {
 /// One line of the report, with what belongs beneath it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// What was checked: a few words, the same on every machine.
+    /// The subject: a few words, the same on every machine.
     pub check: &'static str,
     /// The verdict.
     pub state: State,
-    /// What was found.
+    /// The finding in a sentence.
     pub message: String,
     /// Lines that keep their form, such as a table.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub table: Vec<String>,
-    /// What to do about it, one command or step a line.
+    /// The advice, one command or step a line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fix: Vec<String>,
 }

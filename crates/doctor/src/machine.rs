@@ -25,9 +25,9 @@ pub struct Machine {
     pub(crate) locked_memory: Limit,
     /// The version of Landlock, or why there is none.
     pub(crate) landlock: Result<u32, String>,
-    /// Whether system calls can be refused.
+    /// The answer to whether system calls can be refused.
     pub(crate) seccomp: Result<(), String>,
-    /// How many processors this process may use.
+    /// The number of processors this process may use.
     pub(crate) processors: usize,
     pub(crate) is_root: bool,
     /// Folders that are served, or may be.
@@ -75,12 +75,12 @@ impl Machine {
         KernelConfig::find(self.kernel_release(), |path| self.bytes(path))
     }
 
-    /// Whether its kernel has encrypted anything in the probe.
+    /// True if its kernel has encrypted anything in the probe.
     pub(crate) fn carries_tx(&self) -> bool {
         self.capabilities.tx_reason().is_none()
     }
 
-    /// Whether the module of this name is loaded.
+    /// True if the module of this name is loaded.
     pub(crate) fn has_loaded(&self, module: &str) -> bool {
         let modules = self.text("proc/modules").unwrap_or_default();
         modules.lines().any(|line| line.split(' ').next() == Some(module))
@@ -99,7 +99,7 @@ impl Machine {
         Some(content)
     }
 
-    /// Whether there is such a file or folder.
+    /// True if there is such a file or folder.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.root.join(path).exists()
     }
@@ -110,7 +110,7 @@ impl Machine {
         names.map(|name| format!("{folder}/{name}")).collect()
     }
 
-    /// What is in a folder, in the order of the names.
+    /// Returns the names in a folder, in their order.
     pub(crate) fn names_in(&self, folder: &str) -> Vec<String> {
         let Ok(entries) = self.root.join(folder).read_dir() else { return Vec::new() };
         let mut names: Vec<_> = entries

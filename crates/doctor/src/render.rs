@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 
 use crate::finding::{Finding, State};
 
-/// Whether the text may carry colour.
+/// The choice whether the text may carry colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Text only.
@@ -100,9 +100,9 @@ fn painted(text: &str, colour: &str, style: Style) -> String {
 
 /// The width the whole report keeps to.
 pub(crate) const COLUMNS_MAX: usize = 80;
-/// Where messages start: a mark, a space, the longest name of a check and a space.
+/// The column at which messages start: a mark, a space, the longest name of a check and a space.
 const MESSAGE_COLUMN: usize = 18;
-/// What a line of a table may have.
+/// The columns that a line of a table may have.
 pub(crate) const TABLE_COLUMNS_MAX: usize = COLUMNS_MAX - MESSAGE_COLUMN;
 const FIX_COLUMN: usize = 6;
 /// Quotes and backslashes are escaped by one more character, and may stay.

@@ -8,7 +8,7 @@ use crate::finding::{Finding, State};
 use crate::machine::Machine;
 use crate::render::{self, Style};
 
-/// What was found about one machine.
+/// The findings about one machine.
 pub struct Report {
     findings: Vec<Finding>,
     capabilities: Capabilities,

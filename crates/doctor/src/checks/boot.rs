@@ -1,4 +1,4 @@
-//! Whether the module will be there after the next boot, or this user could load it when it is needed.
+//! Tells whether the module will be there after the next boot, or this user could load it when it is needed.
 
 use crate::finding::Finding;
 use crate::machine::Machine;
@@ -50,7 +50,7 @@ fn loaded_by(machine: &Machine) -> Option<String> {
 }
 
 const NAME: &str = "at boot";
-/// Where systemd, OpenRC and others look for modules to load.
+/// The folder where systemd, OpenRC and others look for modules to load.
 pub(super) const FILE: &str = "/etc/modules-load.d/kettle.conf";
 const CAP_NET_ADMIN: u32 = 12;
 /// From 0, to 0, so many.

@@ -1,4 +1,4 @@
-//! What the control groups of this process let a server started here use.
+//! The limits of the control groups of this process for a server started here.
 
 use kettle_kernel::cgroup::Limits;
 

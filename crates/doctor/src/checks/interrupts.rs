@@ -21,7 +21,7 @@ pub(crate) fn check(machine: &Machine) -> Option<Finding> {
     (!messages.is_empty()).then(|| Finding::good(NAME, messages.join("; ")))
 }
 
-/// What is to be said of a card, and what to do.
+/// The message about a card, and the advice.
 struct Card {
     message: String,
     step: Option<String>,

@@ -1,4 +1,4 @@
-//! Whether keys can be changed while a connection is in the kernel.
+//! Tells whether keys can be changed while a connection is in the kernel.
 
 use crate::finding::Finding;
 use crate::machine::Machine;

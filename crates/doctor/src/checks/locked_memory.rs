@@ -1,4 +1,4 @@
-//! How much memory this user may lock.
+//! The memory that this user may lock.
 
 use crate::finding::Finding;
 use crate::machine::Machine;

@@ -1,4 +1,4 @@
-//! Whether the module is loaded and TCP lists it.
+//! Tells whether the module is loaded and TCP lists it.
 
 use super::boot;
 use crate::finding::Finding;
@@ -41,7 +41,7 @@ pub(crate) fn check(machine: &Machine) -> Option<Finding> {
     })
 }
 
-/// Whether the kernel has TLS now. Only the first network namespace has TCP's list: elsewhere, as in a container, the probe
+/// True if the kernel has TLS now. Only the first network namespace has TCP's list: elsewhere, as in a container, the probe
 /// says so, or the module that is loaded or built in.
 pub(super) fn is_there(machine: &Machine) -> bool {
     let is_built_in =

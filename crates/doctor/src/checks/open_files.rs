@@ -1,4 +1,4 @@
-//! How many files this user may open: each connection is one, each file being sent another.
+//! The number of files this user may open: each connection is one, each file being sent another.
 
 use crate::finding::Finding;
 use crate::machine::Machine;

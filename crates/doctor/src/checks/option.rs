@@ -1,4 +1,4 @@
-//! Whether the kernel was built with TLS at all.
+//! Tells whether the kernel was built with TLS at all.
 
 use crate::finding::Finding;
 use crate::machine::Machine;

@@ -1,4 +1,4 @@
-//! What a serving process can give up on this kernel, and in this container.
+//! The rights that a serving process can give up on this kernel, and in this container.
 
 use crate::finding::Finding;
 use crate::machine::Machine;

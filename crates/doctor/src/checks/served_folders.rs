@@ -1,4 +1,4 @@
-//! What the served folders lie on: whether a server knows beforehand which reads would wait for a disk.
+//! The file systems of the served folders: whether a server knows beforehand which reads would wait for a disk.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -29,7 +29,7 @@ pub(crate) fn check(machine: &Machine) -> Option<Finding> {
     Some(steps.into_iter().fold(finding, Finding::fix))
 }
 
-/// Where a folder lies, and what to do about it. A file system that never answers keeps a thread, not the doctor.
+/// Returns where a folder lies, and what to do about it. A file system that never answers keeps a thread, not the doctor.
 fn look(folder: &Path) -> (String, Option<&'static str>) {
     let (answer, answered) = mpsc::channel();
     let path = folder.to_owned();

@@ -1,4 +1,4 @@
-//! What the probe found: each version with each cipher, sent and received.
+//! The findings of the probe: each version with each cipher, sent and received.
 
 use kettle_kernel::ktls::{CIPHER_MISSING, Cipher, SUITE_UNSUPPORTED, Version};
 use kettle_kernel::probe::{Capabilities, ProbeOutcome, SuiteCapability};
@@ -27,7 +27,7 @@ pub(crate) fn check(machine: &Machine) -> Option<Finding> {
     Some(finding.table(table(found)))
 }
 
-/// What to do when no suite works at all.
+/// Returns the advice when no suite works at all.
 fn ways_out(machine: &Machine) -> Vec<String> {
     let is_there = machine.capabilities.ulp_listed.unwrap_or_else(|| module::is_there(machine));
     let is_impossible =
@@ -41,7 +41,7 @@ fn ways_out(machine: &Machine) -> Vec<String> {
     }
 }
 
-/// What to do about each suite that is not sent, each thing once.
+/// Returns the advice about each suite that is not sent, each thing once.
 fn refusals(machine: &Machine) -> Vec<String> {
     let mut steps = Vec::new();
     for suite in &machine.capabilities.suites {

@@ -369,7 +369,7 @@ fn served_folders_are_named_with_what_is_known_of_their_file_systems() {
 fn a_served_folder_that_never_answers_keeps_nobody_waiting() {
     let mut fixture = Fixture::with_ktls("6.12.120");
     let folder = tempfile::tempdir().unwrap();
-    // Who opens a pipe waits for its other end.
+    // A process that opens a pipe waits for its other end.
     let pipe = folder.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     fixture.machine.folders = vec![pipe];

@@ -1,6 +1,6 @@
-//! What a server's answer says that can be read without a key: the ServerHello, and what TLS 1.2 does not encrypt.
+//! The parts of a server's answer that can be read without a key: the ServerHello, and what TLS 1.2 does not encrypt.
 
-/// What was read.
+/// The parts read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answer {
     /// It asks for another ClientHello, which costs a round trip (RFC 8446 §4.1.4).
@@ -12,7 +12,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Reads the handshake messages in the front of what was received. What follows a ChangeCipherSpec is encrypted.
+    /// Reads the handshake messages in the front of what was received. The records behind a ChangeCipherSpec are encrypted.
     pub(super) fn read(received: &[u8]) -> Self {
         let messages = handshake_messages(received);
         let mut answer = Self::default();

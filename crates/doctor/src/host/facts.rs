@@ -1,4 +1,4 @@
-//! What was found out about a server, before it is assessed.
+//! The facts found out about a server, before it is assessed.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::target::Target;
 pub(super) struct Facts {
     pub(super) target: Target,
     pub(super) address: SocketAddr,
-    /// How long TCP took to connect.
+    /// The time that TCP took to connect.
     pub(super) round_trip: Duration,
     pub(super) trust: Trust,
     /// The server's own certificate first, as it came.
@@ -33,10 +33,10 @@ pub(super) struct Facts {
     pub(super) is_cut_short: bool,
 }
 
-/// Whether a server takes what it is offered.
+/// The answer to whether a server takes what it is offered.
 pub(super) type Taken = Result<(), Failure>;
 
-/// Whether this machine's authorities vouch for the server.
+/// The answer to whether this machine's authorities vouch for the server.
 #[derive(Clone, Debug)]
 pub(super) enum Trust {
     Yes,
@@ -47,7 +47,7 @@ pub(super) enum Trust {
     NoAuthorities(String),
 }
 
-/// What was agreed on when everything was offered.
+/// The parameters agreed on when everything was offered.
 #[derive(Clone, Debug)]
 pub(super) struct First {
     pub(super) version: Version,
@@ -58,7 +58,7 @@ pub(super) struct First {
     pub(super) is_retry: bool,
 }
 
-/// What a server does in one version.
+/// The facts on a server in one version.
 #[derive(Clone, Debug)]
 pub(super) struct VersionFacts {
     pub(super) version: Version,
@@ -73,7 +73,7 @@ pub(super) struct VersionFacts {
     pub(super) suites: Vec<(Cipher, Taken)>,
 }
 
-/// What one handshake cost.
+/// The cost of one handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sample {
     pub(super) sent_bytes: usize,
@@ -91,7 +91,7 @@ pub(super) struct Second {
 /// A ClientHello sent in a certain way, and what became of it.
 #[derive(Clone, Debug)]
 pub(super) struct HelloTry {
-    /// Whether X25519MLKEM768 was offered, which makes it longer than a segment.
+    /// True if X25519MLKEM768 was offered, which makes it longer than a segment.
     pub(super) is_hybrid: bool,
     pub(super) hello_bytes: usize,
     pub(super) way: &'static str,

@@ -18,7 +18,7 @@ pub enum Failure {
     Reset,
     /// Nothing more came.
     TimedOut,
-    /// What came is no TLS.
+    /// The bytes that came are no TLS.
     NotTls,
     /// The certificate is not taken.
     Certificate(CertificateRefusal),
@@ -33,7 +33,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// What an error says; `was_reset` if the connection beyond our own end of it was.
+    /// The meaning of an error; `was_reset` if the connection beyond our own end of it was.
     pub(super) fn of(error: &StreamError, was_reset: bool) -> Self {
         match error {
             StreamError::Io(error) => match error.kind() {
@@ -58,7 +58,7 @@ impl Failure {
         }
     }
 
-    /// Whether the server said no, rather than nothing.
+    /// True if the server said no, rather than nothing.
     pub(super) fn is_answer(&self) -> bool {
         !matches!(self, Self::TimedOut | Self::OutOfTime | Self::Unconnected(_))
     }

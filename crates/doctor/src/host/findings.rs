@@ -1,4 +1,4 @@
-//! What is to be said about a server: findings with what to do, in the order of the screen.
+//! The findings about a server, with what to do, in the order of the screen.
 
 mod certificate;
 mod hello;

@@ -34,14 +34,14 @@ pub(super) struct Observer {
     pins: Vec<Pin>,
 }
 
-/// What one handshake showed.
+/// The facts that one handshake showed.
 pub(super) struct Observation {
     pub(super) session: Session,
     pub(super) sample: Sample,
     pub(super) hello_bytes: usize,
     pub(super) answer: Answer,
     pub(super) tickets: Tickets,
-    /// What ended the connection behind the handshake, if it was an error.
+    /// The failure that ended the connection behind the handshake, if it was an error.
     pub(super) afterwards: Option<Failure>,
 }
 
@@ -138,7 +138,7 @@ struct Done {
     session: Session,
     duration: Duration,
     tickets: Tickets,
-    /// What the server said of its own accord, with its records.
+    /// The bytes that the server said of its own accord, with its records.
     data_bytes: usize,
     afterwards: Option<Failure>,
 }
@@ -197,7 +197,7 @@ async fn shake(
     Ok(Done { session, duration, tickets, data_bytes, afterwards })
 }
 
-/// What a record is longer than its content (RFC 8446 §5.2, RFC 5288 §3, RFC 7905 §2).
+/// Returns the bytes by which a record is longer than its content (RFC 8446 §5.2, RFC 5288 §3, RFC 7905 §2).
 fn overhead_bytes(session: &Session) -> usize {
     match (session.version, session.cipher) {
         (Version::Tls13, _) => 5 + 1 + 16,
@@ -206,7 +206,7 @@ fn overhead_bytes(session: &Session) -> usize {
     }
 }
 
-/// What browsers offer.
+/// The protocols that browsers offer.
 const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
 /// From the ClientHello to the end.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(5);

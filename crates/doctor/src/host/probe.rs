@@ -55,7 +55,7 @@ pub(super) async fn probe(
     })
 }
 
-/// Whether the server is trusted, what it then agrees on, and what it was offered.
+/// Finds out whether the server is trusted, what it then agrees on, and what it was offered.
 async fn first(observer: &mut Observer) -> Result<(Trust, Observation, Policy), Failure> {
     let everything = Policy::default();
     let mut trust = match Roots::system() {
@@ -78,7 +78,7 @@ async fn first(observer: &mut Observer) -> Result<(Trust, Observation, Policy), 
         Err(failure @ (Failure::NotTls | Failure::CertificateWanted)) => return Err(failure),
         Err(_) => {}
     }
-    // What stands in the way may be a hello longer than a segment.
+    // A hello longer than a segment may stand in the way.
     let short = Policy { groups: CLASSIC.to_vec(), ..everything };
     let (_, observation) = observer.full(&short, ResumeBy::Nothing, Cut::Whole).await?;
     if let (Trust::Unknown, Ok(roots)) = (&trust, Roots::system()) {
@@ -95,10 +95,10 @@ async fn first(observer: &mut Observer) -> Result<(Trust, Observation, Policy), 
 /// The questions that follow when there is somebody.
 struct Probe<'p> {
     observer: Observer,
-    /// What is offered where a question is not about it.
+    /// The policy that is offered where a question is not about it.
     offered: Policy,
     progress: &'p mut dyn FnMut(&str),
-    /// What was agreed on so far: nobody is asked again for it.
+    /// The sessions agreed on so far: nobody is asked again for one.
     known: Vec<Session>,
 }
 
@@ -107,7 +107,7 @@ impl Probe<'_> {
         self.version_stapled(version).await.0
     }
 
-    /// What the server does in one version, and whether an OCSP response was seen.
+    /// Finds out what the server does in one version, and whether an OCSP response was seen.
     async fn version_stapled(&mut self, version: Version) -> (VersionFacts, Option<bool>) {
         let name = match version {
             Version::Tls12 => "TLS 1.2",

@@ -18,12 +18,12 @@ pub enum Unreachable {
     Unresolved {
         /// The name.
         host: String,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// No TCP connection.
     Refused {
-        /// Whom it was to be with.
+        /// The target of the connection.
         target: Target,
         /// The address that was tried last.
         address: SocketAddr,
@@ -36,7 +36,7 @@ pub enum Unreachable {
         target: Target,
         /// The address.
         address: SocketAddr,
-        /// What became of the last one.
+        /// The failure of the last one.
         failure: Box<Failure>,
     },
     /// This machine cannot look.

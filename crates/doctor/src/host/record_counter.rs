@@ -1,4 +1,4 @@
-//! How many bytes a handshake is, out of what goes over the wire.
+//! The number of bytes a handshake is, out of what goes over the wire.
 
 use std::num::Saturating;
 

@@ -11,7 +11,7 @@ use super::findings::{findings, summary};
 use crate::finding::{Finding, State};
 use crate::render::{self, Style};
 
-/// What was found out about a server.
+/// The facts found out about a server.
 pub struct HostReport {
     facts: Facts,
     findings: Vec<Finding>,

@@ -11,7 +11,7 @@ pub struct Target {
     pub host: String,
     /// The TCP port.
     pub port: u16,
-    /// What it is asked for in place of `host`, so that one machine behind a name can be looked at.
+    /// The name for which it is asked for in place of `host`, so that one machine behind a name can be looked at.
     pub name: Option<String>,
 }
 

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use super::record_counter::RecordCounter;
 
-/// How the ClientHello is sent.
+/// The way the ClientHello is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
     /// At once.
@@ -30,7 +30,7 @@ pub(super) enum Cut {
     Bytes,
 }
 
-/// What has gone by.
+/// The bytes that have gone by.
 #[derive(Default)]
 pub(super) struct Traffic {
     pub(super) sent: RecordCounter,

@@ -1,4 +1,4 @@
-//! What the probe found, held against what the kernel lists.
+//! The findings of the probe, held against what the kernel lists.
 
 use kettle_kernel::ktls::{CIPHER_MISSING, Cipher, SUITE_UNSUPPORTED, Version};
 
@@ -69,7 +69,7 @@ fn a_namespace_without_the_list_of_protocols_is_no_missing_module() {
         let suites = found(&fixture, "suites").unwrap();
         assert!(!suites.fix.iter().any(|step| step.contains("module")), "{suites:?}");
     }
-    // What is not loaded and not built in is still missing.
+    // A module that is not loaded and not built in is still missing.
     assert_eq!(state_and_fix(&refuses("m"), "tls module").0, Bad);
 }
 

@@ -8,7 +8,7 @@ use kettle_tls::{PeerCertificate, identity};
 use crate::finding::Finding;
 use crate::host::facts::{Facts, Trust};
 
-/// Whether clients take it, for how long still, and what it is.
+/// Says whether clients take it, for how long still, and what it is.
 pub(super) fn certificate(facts: &Facts) -> Finding {
     const NAME: &str = "certificate";
     let Some(leaf) = facts.chain.first() else {
@@ -34,7 +34,7 @@ pub(super) fn certificate(facts: &Facts) -> Finding {
     }
 }
 
-/// How long it is, and what is in it for nothing.
+/// Its length, and what is in it for nothing.
 pub(super) fn chain(facts: &Facts) -> Option<Finding> {
     let leaf = facts.chain.first()?;
     let bytes: usize = facts.chain.iter().map(|certificate| certificate.bytes).sum();

@@ -1,4 +1,4 @@
-//! What a ClientHello in pieces does to a server.
+//! The effect of a ClientHello in pieces on a server.
 
 use crate::finding::Finding;
 use crate::host::facts::{Facts, HelloTry};

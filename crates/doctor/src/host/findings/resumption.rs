@@ -1,4 +1,4 @@
-//! What a server resumes: the column that tables of sites and their session reuse are about.
+//! The sessions that a server resumes: the column that tables of sites and their session reuse are about.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What handshakes cost on the wire.
+//! The bytes of handshakes on the wire.
 
 use kettle_tls::Version;
 

@@ -1,4 +1,4 @@
-//! What names a server.
+//! The names of a server.
 
 use super::*;
 
