@@ -1,8 +1,8 @@
-//! Whether a response may be kept and for how long (RFC 9111), as a cache shared by all clients of a site.
+//! Decides whether a response may be kept and for how long (RFC 9111), as a cache shared by all clients of a site.
 //!
-//! No clock here: times come in. What is decided is numbers to keep with the response, so that a hit needs a subtraction and
-//! no field is read again. What clients wish in `Cache-Control` is not looked at: it is advice (RFC 9111 §5.2.1), and a way
-//! to reach the backend at will.
+//! No clock here: times come in. The decision is numbers to keep with the response, so that a hit needs a subtraction and
+//! no field is read again. The wishes of clients in `Cache-Control` are not looked at: they are advice (RFC 9111 §5.2.1), and a
+//! way to reach the backend at will.
 
 pub mod control;
 pub mod key;
@@ -34,31 +34,31 @@ pub struct Answer<'a> {
     pub targeted: Option<&'a str>,
 }
 
-/// What the operator says of responses that do not say it themselves.
+/// The operator's word on responses that do not say it themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Defaults {
-    /// How long a response is fresh that says nothing; zero: it is not kept.
+    /// The time a response is fresh that says nothing; zero: it is not kept.
     pub fresh_for: Duration,
     /// Up to how long one is that says when it was last modified: for a tenth of the time since then (RFC 9111 §4.2.2).
     pub heuristic_max: Duration,
-    /// How much longer it may be used when the backend fails.
+    /// The additional time for which it may be used when the backend fails.
     pub stale_if_error: Duration,
 }
 
-/// How long a kept response may be used.
+/// The time a kept response may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Freshness {
-    /// How old it was when it came (RFC 9111 §4.2.3).
+    /// Its age when it came (RFC 9111 §4.2.3).
     pub age: Duration,
     /// Up to which age it is fresh.
     pub fresh_for: Duration,
-    /// How much longer it may be used while it is validated (RFC 5861 §3).
+    /// The additional time for which it may be used while it is validated (RFC 5861 §3).
     pub stale_while_revalidate: Duration,
-    /// How much longer it may be used when the backend fails (RFC 5861 §4).
+    /// The additional time for which it may be used when the backend fails (RFC 5861 §4).
     pub stale_if_error: Duration,
 }
 
-/// What may be done with a kept response now.
+/// The ways in which a kept response may be used now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     /// It is sent; this much longer.
@@ -135,7 +135,7 @@ pub fn evaluate(answer: &Answer<'_>, defaults: &Defaults) -> Result<Freshness, N
     let is_explicit = lifetime(answer, &control).is_some();
     let is_validatable = has(answer.fields, "etag") || has(answer.fields, "last-modified");
     if !(is_validatable && is_explicit) {
-        // By the response's own words. How long it was on its way, and a clock of its server's that is late, make it older, and
+        // By the response's own words. The time it was on its way, and a clock of its server's that is late, make it older, and
         // no other kind of response: those who wait for it share it, and later ones ask once for all of them.
         let is_timed = is_explicit || !freshness.fresh_for.is_zero();
         let said = |stale: Option<Duration>| stale.filter(|_| is_timed && control.may_be_stale());
@@ -155,7 +155,7 @@ pub fn revalidated(answer: &Answer<'_>, defaults: &Defaults) -> Freshness {
     freshness(answer, &Control::of(answer.fields, answer.targeted), defaults)
 }
 
-/// Whether a response says itself for how long it is fresh.
+/// True if a response says itself for how long it is fresh.
 #[must_use]
 pub fn is_explicit(answer: &Answer<'_>) -> bool {
     lifetime(answer, &Control::of(answer.fields, answer.targeted)).is_some()
@@ -183,14 +183,14 @@ fn freshness(answer: &Answer<'_>, control: &Control, defaults: &Defaults) -> Fre
     }
 }
 
-/// How long the response says that it is fresh (RFC 9111 §4.2.1).
+/// The time the response says that it is fresh (RFC 9111 §4.2.1).
 fn lifetime(answer: &Answer<'_>, control: &Control) -> Option<Duration> {
     if control.no_cache {
         return Some(Duration::ZERO);
     }
     control.s_maxage.or(control.max_age).or_else(|| {
         let expires = sole(answer.fields, "expires").filter(|_| !control.is_targeted)?;
-        // What is no date is in the past (RFC 9111 §5.3).
+        // A text that is no date is in the past (RFC 9111 §5.3).
         let expires = expires.and_then(read_date);
         let date = date_of(answer).unwrap_or(answer.answered);
         Some(expires.and_then(|at| at.duration_since(date).ok()).unwrap_or_default())
@@ -212,7 +212,7 @@ fn initial_age(answer: &Answer<'_>) -> Duration {
     apparent.max(said_age(answer) + since(answer.asked))
 }
 
-/// How old it was by its `Age` when it was sent to us.
+/// Returns its age by its `Age` when it was sent to us.
 fn said_age(answer: &Answer<'_>) -> Duration {
     // Of a list the first member counts, and what stands behind a number makes it none the younger.
     let first = values(answer.fields, "age").next();
@@ -241,7 +241,7 @@ fn read_date(value: &[u8]) -> Option<SystemTime> {
 }
 
 impl Freshness {
-    /// What may be done with the response when it has been here for so long.
+    /// Returns how the response may be used when it has been here for so long.
     #[must_use]
     pub fn after(&self, here: Duration) -> Use {
         let age = self.age.saturating_add(here);
@@ -258,12 +258,12 @@ impl Freshness {
     }
 }
 
-/// Whether a response with this status is one that the operator's default is for (RFC 9110 §15.1).
+/// True if a response with this status is one that the operator's default is for (RFC 9110 §15.1).
 fn is_cacheable_by_default(status: u16) -> bool {
     matches!(status, 200 | 203 | 204 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
 }
 
-/// Whether a response to a request of an unsafe method makes what is kept of its URI invalid (RFC 9111 §4.4).
+/// True if a response to a request of an unsafe method makes what is kept of its URI invalid (RFC 9111 §4.4).
 #[must_use]
 pub fn invalidates(method: &str, status: u16) -> bool {
     !matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE") && matches!(status, 200..=399)

@@ -1,7 +1,7 @@
 //! The head of a CGI program's response (RFC 3875 §6) as one of HTTP/1.1, and what its parameters are called.
 //!
-//! It is read by the parser of HTTP/1.1 and has its limits. What only a server says to its next hop is none of a program's matters:
-//! such fields are left out.
+//! It is read by the parser of HTTP/1.1 and has its limits. A field that only a server says to its next hop is none of a
+//! program's matters: such fields are left out.
 
 use std::iter;
 
@@ -133,7 +133,7 @@ fn name_of(line: &[u8]) -> &[u8] {
     memchr(b':', line).and_then(|colon| line.get(..colon)).unwrap_or(line)
 }
 
-/// What stands in a line behind the first of these bytes.
+/// Returns the part of a line behind the first of these bytes.
 fn behind(line: &[u8], byte: u8) -> &[u8] {
     memchr(byte, line).and_then(|at| line.get(at + 1..)).unwrap_or_default()
 }

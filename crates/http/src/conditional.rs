@@ -8,14 +8,14 @@ use crate::message::RequestHead;
 use crate::method::Method;
 use crate::range::{self, RangeOutcome, RangeSet};
 
-/// What identifies the representation that would be sent.
+/// The values that identify the representation that would be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Validators<'v> {
     /// An entity tag with its quotation marks, weak or strong; empty where there is none.
     pub etag: &'v str,
     /// The time of its last change, if that is known; the second counts.
     pub modified: Option<SystemTime>,
-    /// Whether another representation may have changed at the same time: the date tells no part of one from a part of the
+    /// True if another representation may have changed at the same time: the date tells no part of one from a part of the
     /// other (RFC 9110 §8.8.2.2).
     pub shares_date: bool,
     /// Which dates say that it is unchanged.
@@ -28,13 +28,13 @@ pub enum ModifiedSince {
     /// Those of its last change and later ones (RFC 9110 §13.1.3).
     #[default]
     Before,
-    /// That of its last change. Where the field says another one, tags are not asked (nginx's `if_modified_since exact`).
+    /// That of its last change. If the field says another date, tags are not asked (nginx's `if_modified_since exact`).
     Exact,
     /// None: who sends the field has nothing (nginx's `if_modified_since off`).
     Off,
 }
 
-/// What of a representation goes to a client.
+/// The part of a representation that goes to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each request")]
 pub enum Selection {
@@ -53,12 +53,12 @@ pub enum SelectionError {
     PreconditionFailed,
     /// No byte that was asked for is there: 416.
     Unsatisfiable {
-        /// How many there are.
+        /// The number of bytes.
         length: u64,
     },
 }
 
-/// Selects what a GET or HEAD request gets of a representation, in the order of RFC 9110 §13.2.2. Where its length is not known
+/// Selects what a GET or HEAD request gets of a representation, in the order of RFC 9110 §13.2.2. If its length is not known
 /// yet, that is never a part of it. `now` is when it was looked at; of one that is kept, when it was made.
 ///
 /// # Errors
@@ -83,7 +83,7 @@ pub fn select(
     }
 }
 
-/// What the preconditions of a request come to.
+/// The outcome of the preconditions of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Precondition {
     /// Answer as if there were none.
@@ -131,7 +131,7 @@ fn may_be_unchanged(head: &RequestHead<impl AsRef<[u8]>>, validators: &Validator
     }
 }
 
-/// Whether Range is to be honoured as far as If-Range is concerned (RFC 9110 §13.1.5): there is
+/// True if Range is to be honoured as far as If-Range is concerned (RFC 9110 §13.1.5): there is
 /// none, or it names exactly the current representation.
 ///
 /// Tags are compared strongly. A date must be the very second of the last change, and that second
@@ -163,7 +163,7 @@ enum Comparison {
     Weak,
 }
 
-/// Whether any tag in the field matches; `None` without the field. Several lines are one list.
+/// Tells whether any tag in the field matches; `None` without the field. Several lines are one list.
 fn etag_condition(
     head: &RequestHead<impl AsRef<[u8]>>,
     name: &str,
@@ -212,7 +212,7 @@ fn lists_etag(mut list: &[u8], etag: &[u8], comparison: Comparison) -> bool {
     }
 }
 
-/// Whether the representation has not changed after the date in the field; `None` without the field, with several, if it
+/// Tells whether the representation has not changed after the date in the field; `None` without the field, with several, if it
 /// is no date, or where nobody knows when it changed (RFC 9110 §13.1.3, §13.1.4).
 fn date_condition(
     head: &RequestHead<impl AsRef<[u8]>>,

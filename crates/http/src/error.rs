@@ -5,7 +5,7 @@ use std::fmt;
 /// A rule of RFC 9110 or RFC 9112 that a request broke, or a limit it exceeded.
 ///
 /// After an error in a head or a body the connection has to close: where the next request would
-/// begin is not certain. What [`crate::RequestHead::target`] refuses leaves that certain.
+/// begin is not certain. An error of [`crate::RequestHead::target`] leaves that certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RequestError {
     /// More empty lines before the request line than are tolerated (RFC 9112 §2.2).

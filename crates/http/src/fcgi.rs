@@ -2,7 +2,7 @@
 //! time, always by the same number.
 //!
 //! The parameters of a request and its body are streams that are cut into records; what comes back is taken apart piece by piece, so
-//! that nothing is stored here. What an application says is the matter of [`cgi`](crate::cgi).
+//! that nothing is stored here. The response of an application is the matter of [`cgi`](crate::cgi).
 
 use std::fmt;
 
@@ -116,7 +116,7 @@ pub enum RecordPiece<'b> {
     End(RequestEnd),
 }
 
-/// How an application ended a request.
+/// The way an application ended a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestEnd {
     /// All of the response was sent.

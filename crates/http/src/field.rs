@@ -2,12 +2,12 @@
 
 use crate::fields::{name_bit, name_bits};
 
-/// Whether a byte may stand in a token (RFC 9110 §5.6.2): methods and field names.
+/// True if a byte may stand in a token (RFC 9110 §5.6.2): methods and field names.
 pub(crate) fn is_token_byte(byte: u8) -> bool {
     TOKEN_BYTES.get(usize::from(byte)).is_some_and(|is_token| *is_token)
 }
 
-/// Whether a byte may stand in a field value (RFC 9110 §5.5): anything but control characters.
+/// True if a byte may stand in a field value (RFC 9110 §5.5): anything but control characters.
 pub(crate) fn is_value_byte(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
@@ -30,7 +30,7 @@ pub(crate) fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(trim).filter(|member| !member.is_empty())
 }
 
-/// Whether a list of tokens that goes over these values has this member, in any case.
+/// True if a list of tokens that goes over these values has this member, in any case.
 pub fn has_member<'v>(mut values: impl Iterator<Item = &'v [u8]>, member: &[u8]) -> bool {
     let is_it = |it: &[u8]| it.eq_ignore_ascii_case(member);
     // Most values have one member.
@@ -82,13 +82,14 @@ pub fn is_known_hop_by_hop(name: &[u8]) -> bool {
         && HOP_BY_HOP.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
 }
 
-/// How many members values of `Connection` have: for each field that is passed on those are looked at that are not known.
+/// The number of members values of `Connection` have: for each field that is passed on those are
+/// looked at that are not known.
 pub(crate) fn connection_options<'v>(connection: impl Iterator<Item = &'v [u8]>) -> usize {
     let options = |value| if is_known_hop_by_hop(value) { 1 } else { members(value).count() };
     connection.map(options).sum()
 }
 
-/// Whether no client's field of this name may reach a server, because only a proxy can know what it says, or because programs
+/// True if no client's field of this name may reach a server, because only a proxy can know what it says, or because programs
 /// behind gateways (CGI) take it for another: with any other mark `a-b` is one name there (lighttpd, PHP), and `Proxy` is a setting.
 #[must_use]
 pub fn is_of_proxies(name: &[u8]) -> bool {
@@ -99,7 +100,7 @@ pub fn is_of_proxies(name: &[u8]) -> bool {
         || is_accel(name)
 }
 
-/// Whether a field of this name is between a server and the program in front of it: what is to be sent in place of an answer, and how. Of
+/// True if a field of this name is between a server and the program in front of it: what is to be sent in place of an answer, and how. Of
 /// requests it says which names such answers have, and a client could choose another file by it (CVE-2025-61780).
 #[must_use]
 pub fn is_accel(name: &[u8]) -> bool {
@@ -112,7 +113,7 @@ fn begins(name: &[u8], prefix: &[u8]) -> bool {
     is_near && name.get(..prefix.len()).is_some_and(|it| it.eq_ignore_ascii_case(prefix))
 }
 
-/// Whether programs behind gateways (CGI) take two names for one: of their bytes they see letters and digits.
+/// True if programs behind gateways (CGI) take two names for one: of their bytes they see letters and digits.
 #[must_use]
 pub fn are_one_to_gateways(name: &[u8], other: &[u8]) -> bool {
     let seen =

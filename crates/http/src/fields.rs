@@ -3,7 +3,7 @@
 //! A head changes hands several times on its way to whoever answers it, so it holds positions, on
 //! the heap. The bytes come with each question.
 
-/// Where in a head something stands.
+/// The place of something in a head.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Extent {
     start: u16,
@@ -11,7 +11,7 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// Where `part` stands in `head`, which it was cut from. `None` if that does not fit 16 bits,
+    /// Returns the place of `part` in `head`, from which it was cut. `None` if that does not fit 16 bits,
     /// which the limit of a head rules out.
     pub(crate) fn of(part: &[u8], head: &[u8]) -> Option<Self> {
         let start = part.as_ptr().addr().checked_sub(head.as_ptr().addr())?;

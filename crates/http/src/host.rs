@@ -29,7 +29,7 @@ impl<'b> Authority<'b> {
     }
 }
 
-/// What [`Authority::parse`] finds. The host is ASCII: who needs no text is spared the proof.
+/// Returns what [`Authority::parse`] finds. The host is ASCII: who needs no text is spared the proof.
 pub(crate) fn host_and_port(text: &[u8]) -> Result<(&[u8], Option<u16>), RequestError> {
     let host_end = match text {
         [b'[', ..] => text.iter().position(|byte| *byte == b']').map(|bracket| bracket + 1),
@@ -67,7 +67,7 @@ fn is_name(host: &[u8]) -> bool {
     (1..=HOST_BYTES_MAX).contains(&host.len())
 }
 
-/// What follows the host: nothing, or a colon and digits. No digits means the scheme's own port
+/// Returns the port behind the host: nothing, or a colon and digits. No digits means the scheme's own port
 /// (RFC 3986 §3.2.3).
 fn port_number(text: &[u8]) -> Result<Option<u16>, RequestError> {
     let digits = match text {

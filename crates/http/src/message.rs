@@ -15,7 +15,7 @@ pub const HEADERS_MAX: usize = 128;
 /// The longest head, whatever [`HeadLimits`] allow: positions in it are kept as 16-bit numbers.
 pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// How much of a head is read before the request is refused.
+/// The bounds of a head that is read before the request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadLimits {
     /// Bytes of the whole head with its empty line; at most [`HEAD_BYTES_MAX`]. Beyond: 431.
@@ -49,7 +49,7 @@ pub struct RequestHead<B> {
     pub(crate) handed: Option<Box<str>>,
 }
 
-/// What a request was before it became one for a page, or for what a server has named.
+/// The form of a request before it became one for a page, or for what a server has named.
 pub struct AsAsked {
     method: MethodParts,
     fields: Fields,
@@ -214,7 +214,7 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
         (self.method, self.fields, self.query, self.handed) = (method, fields, query, handed);
     }
 
-    /// Whether there is a [`target`](Self::target).
+    /// True if there is a [`target`](Self::target).
     #[must_use]
     pub fn has_target(&self) -> bool {
         self.target.is_ok()
@@ -267,7 +267,7 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
         Some(Authority { host: host.text(self.bytes.as_ref()), port })
     }
 
-    /// Whether the client wants to use the connection again (RFC 9112 §9.3).
+    /// True if the client wants to use the connection again (RFC 9112 §9.3).
     #[must_use]
     pub fn persists(&self) -> bool {
         match self.version {
@@ -280,7 +280,7 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
         }
     }
 
-    /// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
+    /// True if the client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
     #[must_use]
     pub fn expects_continue(&self) -> bool {
         self.version != HttpVersion::Http10 && self.has_member("expect", "100-continue")
@@ -292,7 +292,8 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
         HopByHop::of(self.header_values("connection"))
     }
 
-    /// How many members `Connection` has; what [`hop_by_hop`](Self::hop_by_hop) costs grows with them.
+    /// The number of members `Connection` has; what [`hop_by_hop`](Self::hop_by_hop) costs grows
+    /// with them.
     #[must_use]
     pub fn connection_options(&self) -> usize {
         field::connection_options(self.header_values("connection"))
@@ -307,19 +308,19 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
         self.sole_header("upgrade").filter(|protocol| is_asked && !protocol.is_empty())
     }
 
-    /// Whether the client has use for trailers (RFC 9110 §10.1.4).
+    /// True if the client has use for trailers (RFC 9110 §10.1.4).
     #[must_use]
     pub fn takes_trailers(&self) -> bool {
         self.has_member("te", "trailers")
     }
 
-    /// Whether it is an extended CONNECT (RFC 8441): to its client a response of success is the beginning of a tunnel.
+    /// True if it is an extended CONNECT (RFC 8441): to its client a response of success is the beginning of a tunnel.
     #[must_use]
     pub fn is_extended_connect(&self) -> bool {
         self.version == HttpVersion::Http2 && self.upgrade().is_some()
     }
 
-    /// Whether a list of tokens has this member, in any case.
+    /// True if a list of tokens has this member, in any case.
     fn has_member(&self, name: &str, member: &str) -> bool {
         field::has_member(self.header_values(name), member.as_bytes())
     }
@@ -337,7 +338,7 @@ impl<B: AsRef<[u8]>> fmt::Debug for RequestHead<B> {
     }
 }
 
-/// What a request says of the answer that it waits for, of its body, and of what its connection is to become.
+/// The fields of a request on the answer that it waits for, on its body, and on what its connection is to become.
 const OF_THE_ANSWER: [&[u8]; 9] = [
     b"if-match",
     b"if-none-match",

@@ -2,7 +2,7 @@
 
 use crate::field;
 
-/// How welcome each content coding is. Qualities are thousandths: 1000 is best, 0 is refused.
+/// The preference for each content coding. Qualities are thousandths: 1000 is best, 0 is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encodings {
     br: Option<u16>,
@@ -55,7 +55,7 @@ impl Encodings {
     }
 }
 
-/// Whether a listing should be JSON: `application/json` is preferred to `text/html`, or is just
+/// True if a listing should be JSON: `application/json` is preferred to `text/html`, or is just
 /// as good but named more exactly. All lines of Accept are one list.
 #[must_use]
 pub fn prefers_json<'v>(accept: impl Iterator<Item = &'v [u8]> + Clone) -> bool {

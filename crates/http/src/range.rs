@@ -11,7 +11,7 @@ use crate::method::Method;
 pub struct ByteRange {
     /// The position of the first byte.
     pub start: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
@@ -29,7 +29,7 @@ impl ByteRange {
     }
 }
 
-/// What to do about a Range field.
+/// The answer to a Range field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each request")]
 pub enum RangeOutcome {
@@ -68,8 +68,8 @@ pub fn requested(head: &RequestHead<impl AsRef<[u8]>>) -> Option<&[u8]> {
 /// Decides what the Range field `value` means for a representation of `length` bytes.
 ///
 /// Ranges that overlap or touch are merged; the result stands where the first of them was asked for
-/// (RFC 9110 §15.3.7.2). What §14.2 allows to be ignored is ignored: other units, invalid syntax,
-/// and more ranges than anyone needs.
+/// (RFC 9110 §15.3.7.2). A field that §14.2 allows to be ignored is ignored: other units, invalid syntax, and more ranges than
+/// anyone needs.
 #[must_use]
 pub fn parse_ranges(value: &[u8], length: u64) -> RangeOutcome {
     let Some(specs) = byte_range_specs(value) else {
@@ -109,7 +109,7 @@ pub fn write_content_range(out: &mut Vec<u8>, span: ByteRange, length: u64) {
     out.extend_from_slice(digits.format(length).as_bytes());
 }
 
-/// What follows `bytes=`. Range units are not case-sensitive (RFC 9110 §14.1).
+/// Returns the ranges behind `bytes=`. Range units are not case-sensitive (RFC 9110 §14.1).
 fn byte_range_specs(value: &[u8]) -> Option<&[u8]> {
     let (unit, specs) = value.split_at_checked(b"bytes=".len())?;
     unit.eq_ignore_ascii_case(b"bytes=").then_some(specs)

@@ -1,5 +1,5 @@
-//! What a request target asks for (RFC 9112 §3.2): a path that is safe to look up, a query, and
-//! the authority of an absolute target.
+//! The parts of a request target (RFC 9112 §3.2): a path that is safe to look up, a query, and the authority of an absolute
+//! target.
 //!
 //! The path is decoded once. Slashes in a row count as one, dot segments are resolved, and what
 //! could mean different things to different programs is refused.
@@ -22,10 +22,10 @@ pub struct Target<'t> {
     /// The decoded path. It begins with `/`, and has no empty segment but the last, no `.` or
     /// `..` segment, no control character and no backslash. `/` for [`Form::Asterisk`].
     pub path: &'t str,
-    /// Whether the path was sent with an encoded slash, which is no separator and stays `%2F` in `path`. Other programs take
+    /// True if the path was sent with an encoded slash, which is no separator and stays `%2F` in `path`. Other programs take
     /// it for one, so whoever has not asked for it refuses such a target.
     pub has_encoded_slash: bool,
-    /// Whether a `%2F` in `path` was sent in another way, such as `%252F`: an encoded slash in its place gives the same text.
+    /// True if a `%2F` in `path` was sent in another way, such as `%252F`: an encoded slash in its place gives the same text.
     pub has_lookalike_slash: bool,
     /// What follows the first `?`, as it was sent.
     pub query: Option<&'t str>,
@@ -59,7 +59,7 @@ enum TargetPath {
     Decoded { path: Box<str>, slashes: Slashes },
 }
 
-/// Where each `%2F` of a decoded path comes from, and which slashes are lost in it.
+/// The origin of each `%2F` of a decoded path, and the slashes that are lost in it.
 #[derive(Clone, Copy, Default)]
 struct Slashes {
     has_encoded: bool,
@@ -172,7 +172,7 @@ pub(crate) fn split_absolute(raw_target: &str) -> Option<(&str, &str)> {
     rest.split_at_checked(rest.find(['/', '?']).unwrap_or(rest.len()))
 }
 
-/// Whether a path that is empty or begins with `/` is its own decoded form.
+/// True if a path that is empty or begins with `/` is its own decoded form.
 fn is_normal(raw: &str) -> bool {
     let mut is_normal = !raw.is_empty();
     let mut previous = 0;
@@ -285,12 +285,12 @@ fn decode_segment(
 /// As decoded paths have it.
 const ENCODED_SLASH: &[u8] = b"%2F";
 
-/// Whether no file name may hold this byte, however it is encoded. An encoded slash is no separator (RFC 3986 §2.2).
+/// True if no file name may hold this byte, however it is encoded. An encoded slash is no separator (RFC 3986 §2.2).
 fn is_refused(decoded: u8) -> bool {
     decoded.is_ascii_control() || matches!(decoded, b'/' | b'\\')
 }
 
-/// Whether a segment of a path can be this file name.
+/// True if a segment of a path can be this file name.
 #[must_use]
 pub fn can_name(name: &[u8]) -> bool {
     !matches!(name, b"" | b"." | b"..")

@@ -1,6 +1,6 @@
 //! The fields behind a body (RFC 9110 §6.5), as lines of HTTP/1.1: how they are written, and which of them go on to the next
-//! recipient. What frames a message, routes it, authenticates somebody or says how content is to be read counts in a head only:
-//! nobody may be made to believe it afterwards.
+//! recipient. A field that frames a message, routes it, authenticates somebody or says how content is to be read counts in a
+//! head only: nobody may be made to believe it afterwards.
 
 use crate::error::RequestError;
 use crate::field;

@@ -1,5 +1,5 @@
-//! The parameters of a request as uwsgi and SCGI have them: one block, with the body behind it as it is. What comes back is the matter
-//! of [`cgi`](crate::cgi).
+//! The parameters of a request as uwsgi and SCGI have them: one block, with the body behind it as it is. The response is the
+//! matter of [`cgi`](crate::cgi).
 
 use crate::cgi::is_parameter;
 

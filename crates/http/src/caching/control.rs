@@ -1,11 +1,11 @@
-//! `Cache-Control` of responses (RFC 9111 §5.2.2). What contradicts itself is read in the stricter way.
+//! `Cache-Control` of responses (RFC 9111 §5.2.2). A response that contradicts itself is read in the stricter way.
 
 use std::time::Duration;
 
 use super::{FieldLines, SECONDS_MAX, values};
 use crate::field;
 
-/// What a response says to a shared cache.
+/// The `Cache-Control` of a response, as a shared cache reads it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent directives of the protocol")]
 pub struct Control {
@@ -23,24 +23,24 @@ pub struct Control {
     pub public: bool,
     /// It was said to this cache alone, so nothing else that the response says about caching counts (RFC 9213).
     pub is_targeted: bool,
-    /// How long shared caches may take it for fresh.
+    /// The time for which shared caches may take it for fresh.
     pub s_maxage: Option<Duration>,
-    /// How long all caches may.
+    /// The time for which all caches may.
     pub max_age: Option<Duration>,
-    /// How much longer while it is validated.
+    /// The additional time while it is validated.
     pub stale_while_revalidate: Option<Duration>,
-    /// How much longer when the backend fails.
+    /// The additional time when the backend fails.
     pub stale_if_error: Option<Duration>,
 }
 
 impl Control {
-    /// Whether nobody may keep it. `must-understand` stands above `no-store` for caches that know both (RFC 9111 §5.2.2.3).
+    /// True if nobody may keep it. `must-understand` stands above `no-store` for caches that know both (RFC 9111 §5.2.2.3).
     #[must_use]
     pub fn forbids_storing(&self) -> bool {
         self.no_store && !self.must_understand
     }
 
-    /// Whether it may be used after its time at all.
+    /// True if it may be used after its time at all.
     pub(super) fn may_be_stale(&self) -> bool {
         !self.must_revalidate && !self.no_cache
     }
@@ -56,13 +56,13 @@ impl Control {
             control.take(directive);
         }
         if !control.is_targeted && values(fields, "cache-control").any(ends_in_string) {
-            // What stands behind the quote may have been `private`.
+            // A directive behind the quote may have been `private`.
             (control.no_store, control.must_understand) = (true, false);
         }
         control
     }
 
-    /// Whether what is kept may be sent to those who show credentials.
+    /// True if what is kept may be sent to those who show credentials.
     #[must_use]
     pub fn is_for_everybody(&self) -> bool {
         self.public || self.s_maxage.is_some()
@@ -75,7 +75,8 @@ impl Control {
         };
         let written = name.unwrap_or_default();
         let name = field::trim(written).to_ascii_lowercase();
-        // What is no number is no time at all (RFC 9111 §4.2.1); of several the shortest counts. No space stands at the `=`.
+        // A text that is no number is no time at all (RFC 9111 §4.2.1); of several the shortest counts. No space stands at the
+        // `=`.
         let is_written_right = name.len() == written.len();
         let is_dictionary = self.is_targeted;
         let shorter = |known: Option<Duration>| {
@@ -104,7 +105,7 @@ impl Control {
     }
 }
 
-/// Whether a member of the list is one of a dictionary, without parameters and lists (RFC 8941 §3.2).
+/// True if a member of the list is one of a dictionary, without parameters and lists (RFC 8941 §3.2).
 fn is_dictionary(member: &&[u8]) -> bool {
     let mut parts = member.splitn(2, |byte| *byte == b'=');
     let is_key = parts.next().is_some_and(|key| {
@@ -137,7 +138,7 @@ fn ends_in_string(line: &[u8]) -> bool {
     quoting.is_quoted
 }
 
-/// Whether what is read stands in a quoted string.
+/// The state of reading a quoted string.
 #[derive(Default)]
 struct Quoting {
     is_quoted: bool,
@@ -145,7 +146,7 @@ struct Quoting {
 }
 
 impl Quoting {
-    /// Whether a string holds the next byte.
+    /// True if a string holds the next byte.
     fn holds(&mut self, byte: u8) -> bool {
         let is_held = self.is_quoted;
         match byte {

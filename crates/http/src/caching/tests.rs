@@ -29,7 +29,7 @@ fn freshness_of(status: u16, text: &str, defaults: &Defaults) -> Result<Freshnes
     evaluate(&answer, defaults)
 }
 
-/// How long it is fresh from now on, in seconds.
+/// The time it is fresh from now on, in seconds.
 fn fresh(text: &str) -> Option<u64> {
     let Ok(freshness) = freshness_of(200, text, &Defaults::default()) else { return None };
     match freshness.after(Duration::ZERO) {
@@ -183,7 +183,7 @@ fn what_is_long_on_its_way_is_kept_and_is_as_old_as_that() {
         ("cache-control: max-age=1, stale-while-revalidate=200", Ok(Use::WhileRevalidating)),
         ("cache-control: max-age=0, stale-while-revalidate=200", Ok(Use::WhileRevalidating)),
         ("cache-control: max-age=1, must-revalidate", Ok(Use::No)),
-        // What its server says, and not how long it took.
+        // The age that its server says, and not how long it took.
         ("age: 1", Err(NotKept::Outlived)),
         ("cache-control: max-age=9\nage: 9", Err(NotKept::Outlived)),
         ("cache-control: max-age=9, stale-if-error=2\nage: 10", Ok(Use::No)),
@@ -329,7 +329,7 @@ fn what_is_said_to_this_cache_alone_stands_above_the_rest() {
         ("cdn-cache-control: no-store\ncache-control: max-age=5".into(), Err(NotKept::NoStore)),
         ("cdn-cache-control: private\ncache-control: max-age=5".into(), Err(NotKept::Private)),
         ("cdn-cache-control: x\ncache-control: max-age=5".into(), Err(NotKept::NotFresh)),
-        // What is no dictionary is not there.
+        // A text that is no dictionary is not there.
         (format!("{own}, &&\ncache-control: max-age=5"), Ok(5)),
         ("cdn-cache-control: Max-Age=9\ncache-control: max-age=5".into(), Ok(5)),
         ("cdn-cache-control: max-age =9\ncache-control: max-age=5".into(), Ok(5)),

@@ -16,11 +16,11 @@ pub struct ChunkedReader {
     /// The lines of the trailer section so far.
     trailers: Vec<u8>,
     data_bytes: u64,
-    /// Whether white space may end a chunk line.
+    /// True if white space may end a chunk line.
     is_lenient: bool,
 }
 
-/// What a body's input begins with.
+/// The first piece of a body's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// Bytes of the transfer coding: chunk lines, trailers.
@@ -50,7 +50,7 @@ enum State {
     Done,
 }
 
-/// Where in `*( BWS ";" BWS name [ BWS "=" BWS value ] )` (RFC 9112 §7.1.1).
+/// The state in `*( BWS ";" BWS name [ BWS "=" BWS value ] )` (RFC 9112 §7.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extension {
     /// In white space that only a semicolon can follow.
@@ -70,7 +70,7 @@ enum Extension {
 }
 
 impl Extension {
-    /// Where a byte leads; `None` if it must not stand there.
+    /// Returns the state after a byte; `None` if it must not stand there.
     fn step(self, byte: u8) -> Option<Self> {
         use Extension::{
             Name, QuoteEnd, Quoted, QuotedPair, SpaceAfterName, SpaceBefore, Start, Token,
@@ -92,7 +92,7 @@ impl Extension {
         }
     }
 
-    /// Whether the line may end here; behind white space only if `is_lenient`.
+    /// True if the line may end here; behind white space only if `is_lenient`.
     fn is_whole(self, is_lenient: bool) -> bool {
         match self {
             Extension::Name | Extension::Token | Extension::QuoteEnd => true,
@@ -123,7 +123,7 @@ impl ChunkedReader {
         Self { is_lenient: true, ..Self::new() }
     }
 
-    /// Whether the last chunk and the trailers have been read.
+    /// True if the last chunk and the trailers have been read.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.state == State::Done

@@ -1,4 +1,4 @@
-//! Where a body ends (RFC 9112 §6), reading past a body nobody wants, and writing one.
+//! The end of a body (RFC 9112 §6), reading past a body nobody wants, and writing one.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use crate::h1::chunked::{ChunkedReader, Piece};
 use crate::message::RequestHead;
 use crate::method::HttpVersion;
 
-/// How the end of a body is marked.
+/// The marking of a body's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyFraming {
     /// There is no body.
@@ -20,7 +20,7 @@ pub enum BodyFraming {
 }
 
 impl BodyFraming {
-    /// Whether it is known that no byte comes: there is no body, or one of length zero.
+    /// True if it is known that no byte comes: there is no body, or one of length zero.
     #[must_use]
     pub fn is_empty(self) -> bool {
         matches!(self, BodyFraming::None | BodyFraming::Length(0))
@@ -101,12 +101,12 @@ enum Rest {
     Chunks(ChunkedReader),
 }
 
-/// What [`BodyReader::consume`] did with its input.
+/// The outcome of [`BodyReader::consume`] for its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Consumed {
-    /// How many bytes of the input belong to the body. Less than all only if `done`.
+    /// The number of bytes of the input that belong to the body. Less than all only if `done`.
     pub bytes: usize,
-    /// Whether the body has ended.
+    /// True if the body has ended.
     pub done: bool,
 }
 
@@ -160,7 +160,7 @@ impl BodyReader {
         Ok(piece)
     }
 
-    /// Whether the pieces so far are more than this, or have more coding around them than any sender needs: six bytes for a chunk of one.
+    /// True if the pieces so far are more than this, or have more coding around them than any sender needs: six bytes for a chunk of one.
     #[must_use]
     pub fn is_longer_than(&self, bytes_max: u64) -> bool {
         let wire_bytes_max =
@@ -168,7 +168,7 @@ impl BodyReader {
         self.data_bytes > bytes_max || self.wire_bytes > wire_bytes_max
     }
 
-    /// Whether the body has ended.
+    /// True if the body has ended.
     #[must_use]
     pub fn is_done(&self) -> bool {
         match &self.rest {
@@ -200,7 +200,7 @@ impl BodyReader {
 #[derive(Clone, Copy, Debug)]
 pub struct BodyWriter {
     is_chunked: bool,
-    /// Whether a chunk has begun whose end is not written yet.
+    /// True if a chunk has begun whose end is not written yet.
     is_in_chunk: bool,
 }
 
@@ -211,7 +211,7 @@ impl BodyWriter {
         Self { is_chunked, is_in_chunk: false }
     }
 
-    /// Whether the body is in chunks.
+    /// True if the body is in chunks.
     #[must_use]
     pub fn is_chunked(&self) -> bool {
         self.is_chunked
@@ -252,7 +252,7 @@ impl BodyWriter {
     }
 }
 
-/// What chunk lines and trailers may take beyond so many times the data.
+/// The bytes that chunk lines and trailers may take beyond so many times the data.
 const CODING_FACTOR_MAX: u64 = 8;
 const CODING_BYTES_MAX: u64 = 64 * 1024;
 

@@ -13,7 +13,7 @@ use crate::message::{
 use crate::method::{HttpVersion, Method};
 use crate::target::{self, TargetParts};
 
-/// What the bytes so far amount to.
+/// The outcome of parsing the bytes so far.
 #[derive(Debug)]
 pub enum ParseRequest<'b> {
     /// The head has not ended yet.
@@ -77,7 +77,7 @@ impl HeadProgress {
         Ok(parse)
     }
 
-    /// Whether a parse may find more than the one before. The longest head has `head_bytes_max`.
+    /// True if a parse may find more than the one before. The longest head has `head_bytes_max`.
     pub(crate) fn is_worthwhile(&mut self, buffer: &[u8], head_bytes_max: usize) -> bool {
         // An empty line may have begun with the last three bytes of the previous call.
         let fresh = buffer.get(self.seen_bytes.saturating_sub(3)..).unwrap_or(buffer);
@@ -92,7 +92,7 @@ impl HeadProgress {
     }
 }
 
-/// Whether a head may end in these bytes, however strictly it is read.
+/// True if a head may end in these bytes, however strictly it is read.
 fn has_empty_line(bytes: &[u8]) -> bool {
     bytes.windows(2).any(|pair| pair == b"\n\n") || bytes.windows(3).any(|it| it == b"\n\r\n")
 }

@@ -1,6 +1,6 @@
 //! From bytes to a response head and the framing of its body, as strictly as requests are read: what comes from a backend
-//! is passed on to others, so where one response ends must not be a matter of opinion (RFC 9112 §11). What is taken that a
-//! request may not have says nothing of that.
+//! is passed on to others, so where one response ends must not be a matter of opinion (RFC 9112 §11). A response that is taken
+//! though a request may not be so says nothing of that.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub struct ResponseHead<B> {
     fields: Fields,
 }
 
-/// What the bytes so far amount to.
+/// The outcome of parsing the bytes so far.
 #[derive(Debug)]
 pub enum ParseResponse<'b> {
     /// The head has not ended yet.
@@ -38,7 +38,7 @@ pub enum ParseResponse<'b> {
 /// The fields in which a server names what is to be sent in place of its answer: nginx's, and that of Apache and lighttpd.
 pub const HANDING_OVER: [&str; 2] = ["x-accel-redirect", "x-sendfile"];
 
-/// How the end of a response's body is marked.
+/// The marking of the end of a response's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseFraming {
     /// By its length, by chunks, or there is none.
@@ -261,7 +261,7 @@ impl<B: AsRef<[u8]>> ResponseHead<B> {
         framing::content_length(self.header_values("content-length").next()?).ok()
     }
 
-    /// Whether a list of tokens has this member, in any case.
+    /// True if a list of tokens has this member, in any case.
     #[must_use]
     pub fn has_member(&self, name: &str, member: &str) -> bool {
         field::has_member(self.header_values(name), member.as_bytes())
@@ -279,13 +279,14 @@ impl<B: AsRef<[u8]>> ResponseHead<B> {
         HANDING_OVER.iter().any(|name| self.header_values(name).next().is_some())
     }
 
-    /// How many members `Connection` has; what [`hop_by_hop`](Self::hop_by_hop) costs grows with them.
+    /// The number of members `Connection` has; what [`hop_by_hop`](Self::hop_by_hop) costs grows
+    /// with them.
     #[must_use]
     pub fn connection_options(&self) -> usize {
         field::connection_options(self.header_values("connection"))
     }
 
-    /// Whether the server lets the connection be used again (RFC 9112 §9.3). What HTTP/1.0 made of it is not relied on.
+    /// True if the server lets the connection be used again (RFC 9112 §9.3). The extensions of HTTP/1.0 are not relied on.
     #[must_use]
     pub fn persists(&self) -> bool {
         self.version == HttpVersion::Http11 && !self.has_member("connection", "close")

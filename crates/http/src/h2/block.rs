@@ -128,5 +128,5 @@ impl Connection {
 /// The most frames of one block.
 const FRAMES_MAX: usize = 32;
 
-/// How often the longest head may fit into what comes of a block.
+/// The number of times the longest head may fit into what comes of a block.
 const BLOCK_FACTOR_MAX: usize = 4;

@@ -17,12 +17,12 @@ use super::hpack::Decoder;
 use super::priority::Priority;
 use super::stream::{Stream, Window};
 
-/// What the server allows its clients.
+/// The bounds of the server for its clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Requests under way at a time.
     pub streams_max: u32,
-    /// What may be sent ahead of a body's reader, in one stream.
+    /// The bytes that may be sent ahead of a body's reader, in one stream.
     pub stream_window_bytes: u32,
     /// The same in all streams together.
     pub connection_window_bytes: u32,
@@ -33,7 +33,7 @@ pub struct Settings {
 /// One connection, as its server sees it.
 pub struct Connection {
     pub(super) settings: Settings,
-    /// How much of the client's preface is still to come.
+    /// The bytes of the client's preface that are still to come.
     pub(super) preface_left_bytes: usize,
     pub(super) frames: FrameReader,
     /// The frame under way, and what has come of its payload if it is read as a whole.
@@ -46,7 +46,7 @@ pub struct Connection {
     /// Memory for the pseudo-fields of the next request.
     pub(super) pseudo_values: Vec<u8>,
     pub(super) has_settings: bool,
-    /// What the client said first of the priorities of RFC 7540; it must not say anything else later.
+    /// The first word of the client on the priorities of RFC 7540; it must not say anything else later.
     pub(super) is_without_tree: bool,
     pub(super) flood: Flood,
     pub(super) requests: VecDeque<NewRequest>,
@@ -56,7 +56,7 @@ pub struct Connection {
     pub(super) last_stream: u32,
     /// The last one that the client was told may be served.
     said_last: u32,
-    /// What PRIORITY_UPDATE said of streams that have not begun, at most as many as may be under way.
+    /// The priorities from PRIORITY_UPDATE of streams that have not begun, at most as many as may be under way.
     pub(super) to_come: Vec<(u32, Priority)>,
     /// Streams that were reset here while the client could still send: what is on its way is expected.
     pub(super) left_behind: VecDeque<u32>,
@@ -64,14 +64,14 @@ pub struct Connection {
     pub(super) growth: Growth,
     /// When the window for bodies was last found shut, in seconds.
     shut_ticks: Option<u32>,
-    /// Whether it was shut until after that was last noted.
+    /// True if it was shut until after that was last noted.
     is_reopened: bool,
-    /// What the client lets us send in all streams.
+    /// The bytes that the client lets us send in all streams.
     pub(super) send_bytes: i64,
-    /// What it lets us send in a new one.
+    /// The bytes that it lets us send in a new one.
     pub(super) initial_send_bytes: i64,
     pub(super) output: Vec<u8>,
-    /// Whether the client said how much its decoder may remember: ours is told to remember nothing.
+    /// True if the client said how much its decoder may remember: ours is told to remember nothing.
     pub(super) has_table_size: bool,
     pub(super) leaving: Leaving,
     pub(super) is_left_by_client: bool,
@@ -84,23 +84,23 @@ pub struct Connection {
 pub(super) struct Block {
     pub(super) stream: u32,
     pub(super) is_end: bool,
-    /// Whether their stream depends on itself (RFC 7540 §5.3.1).
+    /// True if their stream depends on itself (RFC 7540 §5.3.1).
     pub(super) is_circular: bool,
     pub(super) bytes: Vec<u8>,
     pub(super) frames: usize,
 }
 
-/// How far the DATA frame under way is.
+/// The progress in the DATA frame under way.
 #[derive(Debug, Default)]
 pub(super) struct DataFrame {
-    /// Whether what comes next says how much padding there is.
+    /// True if what comes next says how much padding there is.
     pub(super) is_padding_due: bool,
     pub(super) data_bytes: usize,
-    /// Whether its stream wanted it when it began. Of others it takes no window.
+    /// True if its stream wanted it when it began. Of others it takes no window.
     pub(super) is_wanted: bool,
 }
 
-/// How far the client was told to ask elsewhere.
+/// The progress of telling the client to ask elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leaving {
     No,
@@ -124,11 +124,11 @@ pub enum ConnectionEnd {
 pub struct NewRequest {
     /// The number of its stream, to be [released](Connection::release).
     pub stream: u32,
-    /// What it says, as far as it was looked at.
+    /// Its text, as far as it was looked at.
     pub text: RequestText,
-    /// Whether it can be served.
+    /// The outcome: it can be served, or not.
     pub outcome: Result<(), FieldsError>,
-    /// Whether this is all of it.
+    /// True if this is all of it.
     pub is_whole: bool,
 }
 
@@ -225,13 +225,13 @@ impl Connection {
         (self.block.is_some() || is_begun).then_some(self.frame.stream)
     }
 
-    /// Whether the client said that it will ask for nothing more.
+    /// True if the client said that it will ask for nothing more.
     #[must_use]
     pub fn is_left_by_client(&self) -> bool {
         self.is_left_by_client
     }
 
-    /// Whether the client knows that it is to ask elsewhere.
+    /// True if the client knows that it is to ask elsewhere.
     #[must_use]
     pub fn is_left(&self) -> bool {
         self.leaving == Leaving::Known
@@ -241,7 +241,7 @@ impl Connection {
     /// not until after this was last asked. In seconds.
     pub fn shut_ticks(&mut self, ticks: u32) -> Option<u32> {
         if self.receive_window.bytes <= 0 || std::mem::take(&mut self.is_reopened) {
-            // Who asked before may have looked at the time later.
+            // A stream that asked before may have looked at the time later.
             self.shut_ticks = self.shut_ticks.max(Some(ticks));
         }
         self.shut_ticks
@@ -320,7 +320,7 @@ impl Connection {
     }
 }
 
-/// What a client's encoder may have remembered here (RFC 9113 §6.5.2).
+/// The bytes that a client's encoder may have remembered here (RFC 9113 §6.5.2).
 const TABLE_BYTES_MAX: usize = 4_096;
 
 pub(super) const LEAVING_PING: &[u8; 8] = b"leaving.";

@@ -1,5 +1,5 @@
 //! The fields of a request, written as HTTP/1.1 has them while they are unpacked, so that each rule on targets, hosts and
-//! fields stands once, in its parser. What makes a message malformed in HTTP/2 only is found here (RFC 9113 §8.2 and §8.3).
+//! fields stands once, in its parser. A message that is malformed in HTTP/2 only is found here (RFC 9113 §8.2 and §8.3).
 
 use std::ops::Range;
 
@@ -23,13 +23,13 @@ pub enum FieldsError {
 pub struct RequestText {
     /// The request line and the field lines, without the empty line behind them. An extended CONNECT is a GET here.
     pub lines: Vec<u8>,
-    /// Whether the method is HEAD.
+    /// True if the method is HEAD.
     pub is_head: bool,
-    /// What an extended CONNECT asks for (RFC 8441 §4).
+    /// The protocol for which an extended CONNECT asks (RFC 8441 §4).
     pub protocol: Option<Vec<u8>>,
-    /// Whether there is a `content-length`.
+    /// True if there is a `content-length`.
     pub has_length: bool,
-    /// What the only `content-length` says, if it is a number.
+    /// The value of the only `content-length`, if it is a number.
     pub(super) length: Option<u64>,
 }
 
@@ -37,13 +37,13 @@ pub struct RequestText {
 pub(super) struct RequestFields {
     pseudo: PseudoFields,
     text: RequestText,
-    /// Whether the request line is written: nothing of it may follow.
+    /// True if the request line is written: nothing of it may follow.
     has_begun: bool,
     has_host: bool,
     /// They may come in pieces, which only HTTP/2 knows (RFC 9113 §8.2.3).
     cookies: Vec<u8>,
     bytes_max: usize,
-    /// What all fields take, whether they were looked at or not.
+    /// The bytes of all fields, whether they were looked at or not.
     unpacked_bytes: usize,
     error: Option<FieldsError>,
 }
@@ -91,7 +91,7 @@ impl RequestFields {
         self.error = taken.err();
     }
 
-    /// Whether they are so many that this can be no accident.
+    /// True if they are so many that this can be no accident.
     pub(super) fn is_flood(&self) -> bool {
         self.unpacked_bytes > self.bytes_max.saturating_mul(UNPACKED_FACTOR_MAX)
     }
@@ -223,7 +223,7 @@ impl PseudoFields {
         self.values.get(field.clone()?)
     }
 
-    /// Whether there is an authority, and `host` says another (RFC 9113 §8.3.1). The scheme's own port may be left out (RFC 9110
+    /// True if there is an authority, and `host` says another (RFC 9113 §8.3.1). The scheme's own port may be left out (RFC 9110
     /// §4.2.3).
     fn names_other_than(&self, host: &[u8]) -> bool {
         let Some(authority) = self.value(&self.authority) else { return false };
@@ -247,7 +247,7 @@ impl PseudoFields {
 #[derive(Default)]
 pub(super) struct TrailerFields {
     lines: Vec<u8>,
-    /// What all fields take, whether they were looked at or not.
+    /// The bytes of all fields, whether they were looked at or not.
     unpacked_bytes: usize,
     is_malformed: bool,
     error: Option<RequestError>,
@@ -274,7 +274,7 @@ impl TrailerFields {
         }
     }
 
-    /// Whether they are so many that this can be no accident.
+    /// True if they are so many that this can be no accident.
     pub(super) fn is_flood(&self, bytes_max: usize) -> bool {
         self.unpacked_bytes > bytes_max.saturating_mul(UNPACKED_FACTOR_MAX)
     }
@@ -289,7 +289,7 @@ impl TrailerFields {
     }
 }
 
-/// What no field of HTTP/2 may be or hold (RFC 9113 §8.2.1 and §8.2.2).
+/// Refuses what no field of HTTP/2 may be or hold (RFC 9113 §8.2.1 and §8.2.2).
 fn check_line(name: &[u8], value: &[u8]) -> Result<(), FieldsError> {
     let is_lower = |byte: &u8| field::is_token_byte(*byte) && !byte.is_ascii_uppercase();
     let is_name = name.iter().fold(!name.is_empty(), |good, byte| good & is_lower(byte));
@@ -315,7 +315,7 @@ fn write_line(lines: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 const PSEUDO_BYTES_USUAL: usize = 128;
 const LINES_BYTES_USUAL: usize = 1_024;
 
-/// What a field counts beside its bytes (RFC 9113 §6.5.2).
+/// The bytes that a field counts beside its bytes (RFC 9113 §6.5.2).
 const FIELD_OVERHEAD_BYTES: usize = 32;
 
 /// Fields that are too many are unpacked all the same, for the sake of those that follow: up to this many times the limit.

@@ -8,7 +8,7 @@ use super::frame::{
 #[derive(Debug, Default)]
 pub(super) struct Flood {
     window_began: u32,
-    /// What the client had been sent by then, and what it has been sent ever.
+    /// The bytes that the client had been sent by then, and those it has been sent ever.
     sent_before: u64,
     sent_bytes: u64,
     /// DATA frames that it has been sent ever.
@@ -101,9 +101,9 @@ impl Flood {
         .find_map(|(is_too_much, word)| is_too_much.then_some(word))
     }
 
-    /// How many window updates the client may still answer what it was sent with, before those of this time. It may take that out
-    /// of its buffers much later, in small pieces: what it was sent is not forgotten as time passes, but each update is held
-    /// against it.
+    /// Returns how many window updates the client may still answer what it was sent with, before those of this time. It may
+    /// take that out of its buffers much later, in small pieces: what it was sent is not forgotten as time passes, but each
+    /// update is held against it.
     fn updates_left(&self) -> u64 {
         // However small a DATA frame is: a client may give the window of its stream back, and that of the connection.
         let for_data = self.sent_data.saturating_mul(2);

@@ -10,16 +10,16 @@ pub struct FrameReader {
     head_bytes: usize,
 }
 
-/// What comes next of the frames.
+/// The next of the frames.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FrameStep<'b> {
     /// A frame begins.
     Head(FrameHead),
     /// Some of its payload; the last of it if `is_last`. A frame without one has none of this.
     Payload {
-        /// What came of it.
+        /// The part of it that came.
         bytes: &'b [u8],
-        /// Whether the frame ends here.
+        /// True if the frame ends here.
         is_last: bool,
     },
 }
@@ -29,7 +29,7 @@ pub enum FrameStep<'b> {
 pub struct FrameHead {
     /// The length of its payload, in bytes.
     pub payload_bytes: usize,
-    /// What kind of frame it is.
+    /// The type of the frame.
     pub kind: u8,
     /// Flags, whose meaning depends on the kind.
     pub flags: u8,
@@ -38,14 +38,14 @@ pub struct FrameHead {
 }
 
 impl FrameReader {
-    /// Whether a frame may begin here.
+    /// True if a frame may begin here.
     #[cfg(test)]
     #[must_use]
     pub fn is_between(&self) -> bool {
         self.left_bytes == 0 && self.head_bytes == 0
     }
 
-    /// Whether the payload of a frame is under way.
+    /// True if the payload of a frame is under way.
     #[must_use]
     pub fn is_inside(&self) -> bool {
         self.left_bytes > 0
@@ -86,7 +86,7 @@ impl FrameHead {
         [high, middle, low, self.kind, self.flags, first, second, third, fourth]
     }
 
-    /// Whether the flag is set.
+    /// True if the flag is set.
     #[must_use]
     pub fn has(self, flag: u8) -> bool {
         self.flags & flag != 0
@@ -147,7 +147,7 @@ impl ErrorCode {
 
 pub(super) const HEAD_BYTES: usize = 9;
 
-/// What a client of HTTP/2 says first (RFC 9113 §3.4).
+/// The first bytes of a client of HTTP/2 (RFC 9113 §3.4).
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The longest payload, as long as nobody agrees on a longer one (RFC 9113 §4.2).
@@ -157,7 +157,7 @@ pub const PAYLOAD_BYTES_MAX: usize = 16_384;
 pub(super) const STREAM_MAX: u32 = 0x7fff_ffff;
 pub(super) const WINDOW_BYTES_MAX: i64 = 0x7fff_ffff;
 
-/// What every window is at first (RFC 9113 §6.9.2).
+/// The first size of every window (RFC 9113 §6.9.2).
 pub(super) const WINDOW_BYTES_INITIAL: i64 = 65_535;
 
 pub(super) const DATA: u8 = 0;

@@ -1,23 +1,23 @@
-//! What windows for bodies may grow by in one process, what a connection has of that, and what it knows of the distance of its
+//! The growth of windows for bodies in one process, the part of a connection in that, and what it knows of the distance of its
 //! client.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What all connections of a process may grant beyond their first windows.
+/// The bytes that all connections of a process may grant beyond their first windows.
 #[derive(Debug)]
 pub struct WindowBudget {
     free_bytes: AtomicUsize,
 }
 
-/// What one connection has of the budget: granted, and not read yet. Given back when it is dropped.
+/// The part of one connection in the budget: granted, and not read yet. Given back when it is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Granted {
     pub(super) budget: Option<Arc<WindowBudget>>,
     pub(super) bytes: usize,
 }
 
-/// What is known of the distance of a client.
+/// The distance of a client, as far as it is known.
 #[derive(Debug)]
 pub(super) struct Growth {
     pub(super) granted: Granted,
@@ -27,7 +27,7 @@ pub(super) struct Growth {
     pub(super) is_first_flight: bool,
     /// Data that came since the last probe came back.
     pub(super) unprobed_bytes: i64,
-    /// How much has to come before the next probe.
+    /// The bytes that have to come before the next probe.
     pub(super) pause_bytes: i64,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Probe {
     pub(super) is_first: bool,
     /// True once it came back: nothing more counts as come in its time.
     pub(super) is_back: bool,
-    /// What has come since of any stream.
+    /// The bytes that have come since of any stream.
     pub(super) behind_bytes: i64,
 }
 
@@ -63,7 +63,7 @@ impl WindowBudget {
         Arc::new(Self { free_bytes: AtomicUsize::new(bytes) })
     }
 
-    /// What is left of it.
+    /// Returns the bytes left.
     #[must_use]
     pub fn free_bytes(&self) -> usize {
         self.free_bytes.load(Ordering::Relaxed)
@@ -168,6 +168,6 @@ pub(super) const WINDOW_PING: &[u8; 8] = b"windows.";
 /// The windows before the first that we tell of (RFC 9113 §6.9.2).
 const FIRST_FLIGHT_BYTES: i64 = 65_535;
 
-/// How much of bodies comes between two probes: more where the last one was of no use. The first probe goes around with the first
+/// The bytes of bodies between two probes: more where the last one was of no use. The first probe goes around with the first
 /// 64 KiB, which is all that clients send before they know the windows.
 pub(super) const PAUSE_BYTES_MIN: i64 = 32 << 10;

@@ -1,19 +1,20 @@
-//! What a client says of the order in which it needs responses (RFC 9218 §4), in the field and in PRIORITY_UPDATE.
+//! The order in which a client needs responses (RFC 9218 §4), from the field and from PRIORITY_UPDATE.
 
-/// What a client says of a response it waits for.
+/// The priority that a client gives a response for which it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priority {
     /// The lower, the sooner.
     pub urgency: u8,
-    /// Whether a part of it is of use before the rest is there.
+    /// True if a part of it is of use before the rest is there.
     pub is_incremental: bool,
 }
 
 impl Priority {
-    /// Where nobody says anything, responses have always come in turns.
+    /// If nobody says anything, responses have always come in turns.
     pub const UNSAID: Self = Self { is_incremental: true, ..SAID_USUALLY };
 
-    /// A dictionary with `u` and `i` (RFC 9218 §4). What is out of range or of another kind is as if it were not there.
+    /// A dictionary with `u` and `i` (RFC 9218 §4). A parameter that is out of range or of another kind is as if it were not
+    /// there.
     #[must_use]
     pub fn parse<'v>(values: impl Iterator<Item = &'v [u8]>) -> Self {
         let mut said = None;

@@ -40,7 +40,7 @@ impl Connection {
         Ok(())
     }
 
-    /// What was said of a stream that begins. Those before it never will.
+    /// Takes the priority that was said of a stream that begins. Those before it never will.
     pub(super) fn said_before(&mut self, number: u32) -> Option<Priority> {
         let said = self.to_come.iter().find(|(known, _)| *known == number).map(|it| it.1);
         self.to_come.retain(|(known, _)| *known > number);
@@ -50,7 +50,7 @@ impl Connection {
         said
     }
 
-    /// What PRIORITY_UPDATE said of a stream last: it counts instead of the field.
+    /// Returns the priority that PRIORITY_UPDATE said of a stream last: it counts instead of the field.
     #[must_use]
     pub fn updated_priority(&self, number: u32) -> Option<Priority> {
         let place = self.find(number).ok()?;

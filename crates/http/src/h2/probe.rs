@@ -1,8 +1,8 @@
 //! Windows for bodies that grow with the distance of the client. A PING goes around while a body comes; if about a whole window
 //! came meanwhile, and whoever reads the body has passed all of it on, the windows of the stream and of the connection grow by the
-//! same. What they have more than at first comes out of one budget for the process.
+//! same. Their growth beyond the first size comes out of one budget for the process.
 //!
-//! What was granted cannot be taken back (RFC 9113 §6.9): a window shrinks by what is read and not granted anew.
+//! A window that was granted cannot be taken back (RFC 9113 §6.9): it shrinks by what is read and not granted anew.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ impl Connection {
         self.growth.granted = Granted { budget: Some(budget), bytes: 0 };
     }
 
-    /// Notes that the client is far away. What it sends before it knows our windows then shows already that they are too small.
+    /// Notes that the client is far away. The bytes that it sends before it knows our windows show already that they are too
+    /// small.
     pub fn note_far(&mut self) {
         self.growth.is_first_flight = true;
     }
@@ -64,7 +65,7 @@ impl Connection {
         self.write(PING, 0, WINDOW_PING);
     }
 
-    /// A probe came back. Where only a note is missing that what came has been passed on, it waits for that, until a window more
+    /// A probe came back. If only a note is missing that what came has been passed on, it waits for that, until a window more
     /// has come: a body that comes in bursts is found passed on when the next one begins, just behind the probe. Returns whether
     /// one was on its way.
     pub(super) fn end_probe(&mut self) -> bool {
@@ -97,7 +98,7 @@ impl Connection {
         if probe.is_bound() && !is_slow {
             if self.grow(number, size) {
                 self.growth.pause_bytes = PAUSE_BYTES_MIN;
-                // What comes until this one is back is still bound by the windows as they were.
+                // The bytes that come until this one is back are still bound by the windows as they were.
                 self.probe(next);
                 return;
             }

@@ -1,4 +1,4 @@
-//! What a client's frames mean at the moment they come (RFC 9113 §5 and §6).
+//! The meaning of a client's frames at the moment they come (RFC 9113 §5 and §6).
 
 use super::connection::{
     Connection, ConnectionEnd, ENABLE_CONNECT_PROTOCOL, ENABLE_PUSH, HEADER_TABLE_SIZE,
@@ -11,14 +11,14 @@ use super::frame::{
 };
 use super::growth::WINDOW_PING;
 
-/// What is wrong with a frame.
+/// The fault of a frame.
 pub(super) enum Fault {
     Connection(ErrorCode),
     Stream(ErrorCode),
     Flood(&'static str),
 }
 
-/// What a frame says of the windows of new streams.
+/// The words of a frame on the windows of new streams.
 #[derive(Clone, Copy)]
 struct InitialWindows {
     most: u32,

@@ -1,4 +1,4 @@
-//! What a server says in a stream: its head, its data as far as the windows go, its end.
+//! The sends of a server in a stream: its head, its data as far as the windows go, its end.
 
 use std::task::Context;
 
@@ -13,7 +13,7 @@ use super::hpack;
 use super::stream::Stream;
 use crate::field::trim;
 
-/// How much of a body may be sent now.
+/// The part of a body that may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     /// This many bytes.
@@ -66,7 +66,7 @@ impl Connection {
         let (bytes, open_bytes) =
             (i64::try_from(payload_bytes).unwrap_or(i64::MAX), self.send_bytes);
         self.advance(number, is_end, |stream| {
-            // What is only an end needs no room (§6.9.1).
+            // A frame that is only an end needs no room (§6.9.1).
             if bytes > 0 && bytes > open_bytes.min(stream.send_bytes) {
                 return Err(ErrorCode::FLOW_CONTROL_ERROR);
             }
@@ -81,7 +81,7 @@ impl Connection {
         Ok(FrameHead { payload_bytes, kind: DATA, flags, stream: number }.bytes())
     }
 
-    /// How much may be sent of a stream.
+    /// Returns how much may be sent of a stream.
     ///
     /// # Errors
     /// Nobody hears it.
@@ -103,7 +103,7 @@ impl Connection {
         }
     }
 
-    /// Whether something may be said in a stream, and what that changes.
+    /// Checks whether something may be said in a stream, and what that changes.
     fn advance(
         &mut self,
         number: u32,

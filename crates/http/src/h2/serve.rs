@@ -1,4 +1,4 @@
-//! What whoever serves a stream asks of it: what came of its body, whether anybody still listens, its end.
+//! The calls of a stream's server: what came of its body, whether anybody still listens, its end.
 
 use std::task::{Context, Poll};
 
@@ -7,8 +7,8 @@ use super::frame::{ErrorCode, RST_STREAM};
 use super::stream::{Incoming, Stream};
 
 impl Connection {
-    /// What comes next of a request's body. The client gets room for as much when the next is asked for: what whoever serves it
-    /// holds counts as what is held here.
+    /// Returns the next part of a request's body. The client gets room for as much when the next is asked for: what whoever
+    /// serves it holds counts as what is held here.
     ///
     /// # Errors
     /// Its stream ended before its end.
@@ -36,7 +36,7 @@ impl Connection {
         incoming.map(Ok)
     }
 
-    /// Whether some of a request's body ever came, or its end.
+    /// True if some of a request's body ever came, or its end.
     #[must_use]
     pub fn has_body_begun(&self, number: u32) -> bool {
         self.find(number)
@@ -83,7 +83,7 @@ impl Connection {
     pub fn reset(&mut self, number: u32, code: ErrorCode) {
         let (mut unread_bytes, mut is_known) = (0, false);
         if let Some(stream) = self.stream(number) {
-            // Who took it back and goes on is told of that.
+            // A client that took it back and goes on is told of that.
             let is_told = stream.is_taken_back() && code == ErrorCode::STREAM_CLOSED;
             if stream.code_of_reset().is_some() && !is_told {
                 return;
@@ -123,7 +123,7 @@ impl Connection {
     }
 }
 
-/// What the client did wrong in a stream.
+/// The faults of a client in a stream.
 const FAULTS: [ErrorCode; 5] = [
     ErrorCode::PROTOCOL_ERROR,
     ErrorCode::FLOW_CONTROL_ERROR,

@@ -17,22 +17,22 @@ pub(super) struct Stream {
     received: Vec<u8>,
     /// Of the body, given out last.
     pub(super) given_bytes: usize,
-    /// Whether there ever was something.
+    /// True if there ever was something.
     pub(super) has_body: bool,
     /// The section behind the body.
     pub(super) trailers: Option<Result<Vec<u8>, RequestError>>,
-    /// What is missing of the length that was said.
+    /// The bytes missing of the length that was said.
     pub(super) missing_bytes: Option<u64>,
-    /// What the client may send, and what it may send besides and was not told.
+    /// The window of the client, and the bytes besides of which it was not told.
     pub(super) receive_window: Window,
-    /// How large that is at first, and how large it is to be now.
+    /// Its size at first, and its size to come.
     first_bytes: i64,
     pub(super) target_bytes: i64,
-    /// What the client lets us send; less than nothing after it took some back.
+    /// The bytes that the client lets us send; less than nothing after it took some back.
     pub(super) send_bytes: i64,
-    /// What PRIORITY_UPDATE said of it last.
+    /// The last priority from PRIORITY_UPDATE.
     pub(super) priority: Option<Priority>,
-    /// Who serves it.
+    /// The waker of the task that serves it.
     pub(super) waker: Option<Waker>,
 }
 
@@ -58,7 +58,7 @@ enum State {
     },
 }
 
-/// What comes next of a request's body.
+/// The next part of a request's body.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Incoming {
     /// Data, never empty.
@@ -72,9 +72,9 @@ pub enum Incoming {
 pub(super) struct Window {
     pub(super) bytes: i64,
     unreleased_bytes: i64,
-    /// What the client may send, with all that came and is not gone.
+    /// The bytes that the client may send, with all that came and is not gone.
     pub(super) size: i64,
-    /// What that may be: where it is more, what is gone is not granted anew.
+    /// The bound of that: where it is more, what is gone is not granted anew.
     pub(super) limit: i64,
 }
 
@@ -145,8 +145,8 @@ impl Stream {
         Ok(())
     }
 
-    /// What it is reset with before its end: no error where its response is whole, and only the rest of its request is of no
-    /// interest (RFC 9113 §8.1).
+    /// Returns the code with which it is reset with before its end: no error where its response is whole, and only the rest of
+    /// its request is of no interest (RFC 9113 §8.1).
     pub(super) fn code_of_release(&self) -> ErrorCode {
         match self.state {
             State::Sent | State::Over => ErrorCode::NO_ERROR,
@@ -171,13 +171,13 @@ impl Stream {
         held_bytes
     }
 
-    /// Whether its request is over and had nothing but a head.
+    /// True if its request is over and had nothing but a head.
     pub(super) fn is_head_only(&self) -> bool {
         let is_whole = matches!(self.state, State::Received | State::Over);
         is_whole && !self.has_body && self.trailers.is_none()
     }
 
-    /// How much of its body is held, here or by whoever serves it.
+    /// Returns how much of its body is held, here or by the task that serves it.
     pub(super) fn held_bytes(&self) -> usize {
         self.pieces.len() * PIECE_BYTES + self.received.len() + self.given_bytes
     }
@@ -188,7 +188,7 @@ impl Stream {
         missing.map_or(i64::MAX, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX))
     }
 
-    /// How large the window is to be now.
+    /// Returns the size that the window is to have now.
     fn limit_bytes(&self) -> i64 {
         self.target_bytes.min(self.wanted_bytes()).max(self.first_bytes)
     }
@@ -292,7 +292,7 @@ impl Window {
         true
     }
 
-    /// What came is gone. Returns by how much the window opens, if it is time to say so: not for every byte.
+    /// Notes that bytes are gone. Returns by how much the window opens, if it is time to say so: not for every byte.
     pub(super) fn release(&mut self, bytes: usize) -> Option<u32> {
         self.unreleased_bytes += i64::try_from(bytes).unwrap_or(i64::MAX);
         let withheld = (self.size - self.limit).clamp(0, self.unreleased_bytes);

@@ -1,4 +1,4 @@
-//! What a head says about its fields and its connection.
+//! The words of a head about its fields and its connection.
 
 use crate::sample::{get, head};
 use crate::target::{Form, Target};

@@ -1,4 +1,4 @@
-//! What clients accept.
+//! The codings that clients accept.
 
 use proptest::prelude::*;
 

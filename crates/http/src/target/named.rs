@@ -1,4 +1,5 @@
-//! Paths that a server names in place of its answer, encoded as in a URI. What climbs, or could mean two things, is none.
+//! Paths that a server names in place of its answer, encoded as in a URI. A path that climbs, or could mean two things, is
+//! none.
 
 use super::{hexadecimal, is_refused};
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::{ENCODED_SLASH, Target};
 use crate::uri::percent_encode_path;
 
-/// How slashes in a row are passed on. To decide by, they are one in any case.
+/// The way slashes in a row are passed on. To decide by, they are one in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlashRuns {
     /// As they were sent, but as one in front of each of so many segments at the beginning.
@@ -29,7 +29,7 @@ impl SlashRuns {
 }
 
 /// Path and query of `target`, which was sent as `raw`. `;` and `%3B` need not be the same (RFC 3986 §2.2), so nothing that was
-/// sent is encoded anew: dot segments are resolved, slashes in a row merged if so wanted, and the rest stays. Where `target` has
+/// sent is encoded anew: dot segments are resolved, slashes in a row merged if so wanted, and the rest stays. If `target` has
 /// another path than `raw`, because a rule made one, that is so for the segments at its end that the rule left alone; those in
 /// front of them are encoded. The query is the target's.
 ///

@@ -110,7 +110,7 @@ fn broken_bodies_are_refused_for_their_reason_however_they_are_cut() {
     }
 }
 
-/// What servers send; of clients it is refused above.
+/// Servers send it; of clients it is refused above.
 #[test]
 fn white_space_may_end_a_line_of_a_response() {
     for line in ["3 ", "3  \t ", "3;a ", "3;a=b ", "3;a=\"b\" \t", "0003 ;a "] {

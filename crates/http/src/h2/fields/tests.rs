@@ -275,7 +275,7 @@ fn a_trailer_section_has_its_limits() {
     let refused = Ok(Err(RequestError::Trailer));
     assert_eq!(read(&[&[("x", " a"), ("X", "a")][..], &[("x", half); 3]].concat()).1, refused);
     assert_eq!(read(&[("X", "a"), ("x", " a")]).1, Err(FieldsError::Malformed));
-    // What is unpacked, with 32 bytes for each.
+    // The bytes unpacked, with 32 for each.
     let thousand = "y".repeat(966);
     assert_eq!([16, 17].map(|count| read(&vec![("xy", &*thousand); count]).0), [false, true]);
 }

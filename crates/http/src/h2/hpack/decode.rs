@@ -1,6 +1,6 @@
 //! Reading field blocks (RFC 7541 §3.2): each representation in turn, as it stands in the block.
 //!
-//! Whether a name or a value may stand in a message is the caller's question (RFC 9113 §8.2).
+//! The caller decides whether a name or a value may stand in a message (RFC 9113 §8.2).
 
 use std::fmt;
 
@@ -129,7 +129,7 @@ impl Decoder {
     }
 }
 
-/// What Huffman coded strings are written out to. It lasts for one block.
+/// The memory into which Huffman coded strings are written out. It lasts for one block.
 #[derive(Default)]
 struct Scratch {
     name: Vec<u8>,

@@ -38,7 +38,7 @@ impl DynamicTable {
         entry.line.split_at_checked(entry.name_bytes)
     }
 
-    /// Whether a field line fits in the table once that is empty.
+    /// True if a field line fits in the table once that is empty.
     pub(super) fn has_room_for(&self, name: &[u8], value: &[u8]) -> bool {
         name.len() + value.len() + OVERHEAD_BYTES <= self.bytes_max
     }
@@ -79,7 +79,7 @@ impl DynamicTable {
     }
 }
 
-/// What an entry counts for beyond its name and value (§4.1): the memory that keeping it takes.
+/// The bytes that an entry counts for beyond its name and value (§4.1): the memory that keeping it takes.
 const OVERHEAD_BYTES: usize = 32;
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub fn encode_status(status: u16, block: &mut Vec<u8>) {
 /// Appends a field line as a literal that no table keeps (RFC 7541 §6.2.2), its name in lower case
 /// as HTTP/2 has it. Credentials are marked as never to be kept, by no one on the way (§6.2.3).
 ///
-/// Whether the name is a token and the value one of a field is for the caller to know.
+/// The caller knows whether the name is a token and the value one of a field.
 pub fn encode_field(name: &[u8], value: &[u8], block: &mut Vec<u8>) {
     match static_table::name_index(name) {
         Some(index) => {

@@ -35,7 +35,7 @@ pub(super) fn decode(coded: &[u8], text: &mut Vec<u8>) -> Option<()> {
         window <<= code_bits;
         window_bits -= code_bits;
     }
-    // What remains is the beginning of a code that does not end here.
+    // The rest is the beginning of a code that does not end here.
     (window_bits < 8 && window.leading_ones() == window_bits).then_some(())
 }
 

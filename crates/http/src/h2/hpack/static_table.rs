@@ -14,7 +14,7 @@ pub(super) fn name_index(name: &[u8]) -> Option<u8> {
     name.eq_ignore_ascii_case(known).then_some(index)
 }
 
-/// Where an index stands in [`NAME_INDEXES`]. The factors were searched for: no two names of the
+/// Returns the place of an index in [`NAME_INDEXES`]. The factors were searched for: no two names of the
 /// table share a place.
 #[inline]
 const fn name_slot(name: &[u8]) -> Option<u8> {

@@ -20,7 +20,7 @@ pub(super) fn table(decoder: &mut Decoder) -> Lines {
     blocks.map_while(|block| decode(decoder, &block).ok()).flatten().collect()
 }
 
-/// What a table counts (§4.1).
+/// Returns the size that a table counts (§4.1).
 pub(super) fn size(table: &Lines) -> usize {
     table.iter().map(|(name, value)| name.len() + value.len() + 32).sum()
 }

@@ -120,12 +120,12 @@ pub fn say(connection: &mut Connection, bytes: &[u8]) {
     connection.receive(bytes, 1, 0);
 }
 
-/// What is due now.
+/// Returns what is due now.
 pub fn taken(connection: &mut Connection) -> Vec<Frame> {
     frames(&std::mem::take(connection.output()))
 }
 
-/// What is said in return.
+/// Returns what is said in return.
 pub fn answer(connection: &mut Connection, bytes: &[u8]) -> Vec<Frame> {
     say(connection, bytes);
     taken(connection)
@@ -141,7 +141,7 @@ pub fn resets(frames: &[Frame]) -> Vec<(u32, ErrorCode)> {
     resets.map(|frame| (frame.stream, ErrorCode(number(&frame.payload)))).collect()
 }
 
-/// How far a window was opened.
+/// Returns how far a window was opened.
 pub fn opened(frames: &[Frame], stream: u32) -> u32 {
     let opened = frames.iter().filter(|it| it.kind == WINDOW_UPDATE && it.stream == stream);
     opened.map(|frame| number(&frame.payload)).sum()
@@ -168,11 +168,11 @@ pub fn read(connection: &mut Connection, stream: u32) -> usize {
     }
 }
 
-/// What the client may send in all streams, once it is told of all that is gone.
+/// Returns the bytes that the client may send in all streams, once it is told of all that is gone.
 pub fn window_bytes(connection: &Connection) -> i64 {
     let told = connection.receive_window;
     let mut window = told;
-    // What is held back is told with what the next byte frees.
+    // A window update that is held back goes with what the next byte frees.
     assert!(window.take(usize::try_from(window.bytes).unwrap()));
     i64::from(window.release(1).unwrap()) - 1 + told.bytes
 }

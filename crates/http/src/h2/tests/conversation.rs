@@ -8,7 +8,7 @@ use crate::h2::connection::*;
 use crate::h2::frame::*;
 use crate::h2::*;
 
-/// What happens next.
+/// The next act.
 #[derive(Clone, Debug)]
 enum Act {
     Said(Vec<u8>),
@@ -79,7 +79,7 @@ fn acts(said: impl Strategy<Value = Vec<u8>>) -> impl Strategy<Value = Vec<Act>>
     vec(act, 0..80)
 }
 
-/// What came of a conversation.
+/// The outcome of a conversation.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     frames: Vec<Frame>,
@@ -121,10 +121,10 @@ fn play(acts: &[Act], sizes: &[usize]) -> Outcome {
         output.append(connection.output());
     }
     let mut frames = frames(&output);
-    // What is gone of a frame may be told at once or in parts: that of all streams is compared as a whole.
+    // The bytes that are gone of a frame may be told at once or in parts: the window of all streams is compared as a whole.
     frames.retain(|it| it.kind != WINDOW_UPDATE || it.stream != 0);
     let end = connection.end();
-    // Where it ends in the middle of a frame, more or less of that was looked at.
+    // If it ends in the middle of a frame, more or less of that was looked at.
     let window_bytes = if end.is_none() { window_bytes(&connection) } else { 0 };
     Outcome { frames, window_bytes, requests, read, end }
 }
@@ -157,7 +157,7 @@ fn serve(connection: &mut Connection, act: &Act) {
     }
 }
 
-/// What holds at every moment.
+/// The rules that hold at every moment.
 fn assert_bounded(connection: &Connection) {
     let unread_bytes: usize = connection.streams.iter().map(|it| it.held_bytes()).sum();
     assert!(connection.receive_window.bytes >= 0);

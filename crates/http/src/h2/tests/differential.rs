@@ -15,7 +15,7 @@ use super::client::{incoming, window_bytes};
 use crate::h2::frame::PAYLOAD_BYTES_MAX;
 use crate::h2::*;
 
-/// What becomes of a request.
+/// The fate of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Its body comes back, with its trailers.

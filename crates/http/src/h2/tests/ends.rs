@@ -1,4 +1,4 @@
-//! What ends a connection.
+//! The ends of a connection.
 
 use super::client::*;
 use crate::h2::connection::*;

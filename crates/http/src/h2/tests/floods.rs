@@ -1,4 +1,4 @@
-//! What a client may do so often and no more.
+//! The acts that a client may do so often and no more.
 
 use super::client::*;
 use crate::h2::frame::*;
@@ -73,7 +73,7 @@ fn pings_between_requests_are_pings_all_the_same() {
 fn requests_that_are_taken_back_are_counted() {
     let next = |place| [request(stream(place), 1, &[]), rst(stream(place))].concat();
     assert_flood(begun(), 256, "rapid_reset", next);
-    // What is no request makes up for nothing.
+    // A frame that is no request makes up for nothing.
     let mut connection = begun();
     say(&mut connection, &request(1, 0, &[]));
     connection.reset(1, ErrorCode::CANCEL);

@@ -21,7 +21,7 @@ const BUDGET: usize = 64 << 20;
 /// before.
 struct Distant {
     connection: Connection,
-    /// What it may send: of all streams, and of each.
+    /// The bytes it may send: of all streams, and of each.
     open: i64,
     streams: Vec<(u32, i64)>,
     pings: Vec<Vec<u8>>,
@@ -111,7 +111,7 @@ fn a_window_grows_while_a_body_is_passed_on_as_it_comes() {
     assert_eq!(rounds[0], 256 << 10, "{rounds:?}");
     assert!(rounds[..6].iter().any(|bytes| *bytes >= 4 << 20), "{rounds:?}");
     assert!(rounds.iter().all(|bytes| *bytes <= 16 << 20), "{rounds:?}");
-    // What is not told yet is at most a third.
+    // The part not told yet is at most a third.
     assert!(client.may_send(stream) > 10 << 20);
 }
 
@@ -192,7 +192,7 @@ fn windows_grow_where_that_of_the_connection_is_what_binds() {
     assert!(budget.free_bytes() < BUDGET);
 }
 
-/// What sockets hold in between is not taken.
+/// The bytes that sockets hold in between are not taken.
 #[test]
 fn a_window_stays_where_only_a_little_was_passed_on() {
     let budget = WindowBudget::new(BUDGET);

@@ -1,4 +1,4 @@
-//! What is of no effect, and costs its client nothing.
+//! Frames that are of no effect, and cost their client nothing.
 
 use super::client::*;
 use crate::h2::frame::*;

@@ -17,7 +17,7 @@ fn an_update_counts_until_the_next_one() {
         ("u=0", (0, false)),
         ("i", (3, true)),
         ("", (3, false)),
-        // What cannot be read is as if it were not there.
+        // A value that cannot be read is as if it were not there.
         ("\"u=1", (3, false)),
         ("u=1, u=\u{e4}", (1, false)),
         ("u=9;;;,,, i=2", (3, false)),
@@ -91,7 +91,7 @@ fn who_serves_the_stream_is_woken() {
     assert!(woken.0.load(std::sync::atomic::Ordering::Relaxed));
 }
 
-/// Whether somebody was woken.
+/// True once somebody was woken.
 #[derive(Default)]
 pub struct Woken(pub std::sync::atomic::AtomicBool);
 

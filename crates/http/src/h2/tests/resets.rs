@@ -1,4 +1,4 @@
-//! What ends a stream, and leaves the others as they are.
+//! Frames that end a stream, and leave the others as they are.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -137,7 +137,7 @@ fn more_streams_than_there_may_be_are_refused() {
     let refused = [(9, ErrorCode::REFUSED_STREAM)];
     assert_eq!(resets(&answer(&mut connection, &request(9, 0, &[]))), refused);
     assert_eq!(std::iter::from_fn(|| connection.next_request()).count(), 4);
-    // What is on its way of it is expected.
+    // The frames of it on their way are expected.
     assert_eq!(resets(&answer(&mut connection, &data(9, 1, 10))), []);
     say(&mut connection, &data(1, END_STREAM, 1));
     connection.send_head(1, 200, b"", true).unwrap();

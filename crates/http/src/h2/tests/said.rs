@@ -1,4 +1,4 @@
-//! What a server says in a stream.
+//! The frames of a server in a stream.
 
 use std::task::Poll;
 

@@ -120,7 +120,7 @@ fn windows_open_when_half_of_them_is_used_up() {
     }
 }
 
-/// Whoever waits for a body looks once a second, and must not take a client for slow that had no window in between.
+/// A task that waits for a body looks once a second, and must not take a client for slow that had no window in between.
 #[test]
 fn a_window_that_was_shut_and_opened_again_is_told_of_once() {
     let narrow =
@@ -168,7 +168,7 @@ fn room_is_what_both_windows_have() {
     assert_eq!(connection.room(3), Ok(Room::Bytes(4)));
 }
 
-/// What happens between a look at the windows and what is sent for it.
+/// The event between a look at the windows and what is sent for it.
 #[derive(Clone, Debug)]
 enum Between {
     Settings(u32),

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::sample::target;
 
-/// What is passed on for a target that was sent so, whose path a rule may have made another.
+/// Returns the target that is passed on for one that was sent so, whose path a rule may have made another.
 fn passed_on(raw: &str, rewritten: Option<&str>, slashes: SlashRuns) -> Option<String> {
     let target = target(raw).ok()?;
     let target = Target { path: rewritten.unwrap_or(target.path), ..target };

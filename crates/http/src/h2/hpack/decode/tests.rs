@@ -1,11 +1,11 @@
-//! What must be refused, and which entries go when the table is full.
+//! Refused blocks, and the entries that go when the table is full.
 
 use proptest::prelude::*;
 
 use super::super::tests::{Lines, decode, size, table};
 use super::*;
 
-/// What a decoder that is otherwise new makes of a block.
+/// Returns what a decoder that is otherwise new makes of a block.
 fn decoded(block: &[u8]) -> Result<Lines, Malformed> {
     decode(&mut Decoder::new(4096), block)
 }

@@ -1,4 +1,4 @@
-//! What the table holds on to. Which entries go is asked in `decode/tests.rs`.
+//! The entries that the table holds. Which entries go is asked in `decode/tests.rs`.
 
 use super::*;
 

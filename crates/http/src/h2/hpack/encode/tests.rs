@@ -1,4 +1,4 @@
-//! What is written, byte for byte. That it reads back is asked in `hpack/tests.rs`.
+//! The bytes written, one by one. That it reads back is asked in `hpack/tests.rs`.
 
 use super::*;
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What an encoder may say. An index counts through both tables, as far as they reach.
+/// The representations of an encoder. An index counts through both tables, as far as they reach.
 #[derive(Clone, Debug)]
 enum Representation {
     Indexed(prop::sample::Index),
