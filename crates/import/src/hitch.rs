@@ -26,7 +26,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// What the program is called.
+    /// Returns the name of the program.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ impl Dialect {
     }
 }
 
-/// What runs the text that is made.
+/// The program that runs the text that is made.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Runner {
     /// The packaged unit, `kettle run` with a file of that text.

@@ -1,7 +1,7 @@
 //! Other programs' configurations and command lines, turned into ours.
 //!
 //! An import writes the text of a kettle.toml, and that text is what is run: nothing is configured that an operator
-//! could not read. What the machine must be asked for (folders, names of hosts) comes from [`Surroundings`].
+//! could not read. Facts on the machine (folders, names of hosts) come from [`Surroundings`].
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use kettle_config::{Config, Diagnostic, Origin, Origins};
 
-/// What an import asks of the machine.
+/// The questions that an import asks of the machine.
 pub trait Surroundings {
     /// The folder that relative paths start from.
     fn folder(&self) -> PathBuf;
@@ -46,7 +46,7 @@ pub trait Surroundings {
         self.files_in(folder)
     }
 
-    /// Whether there is anything of this name.
+    /// True if there is anything of this name.
     fn is_there(&self, path: &Path) -> bool {
         self.is_file(path)
     }
@@ -56,7 +56,7 @@ pub trait Surroundings {
         self.is_file(path)
     }
 
-    /// Whether there is a regular file.
+    /// True if there is a regular file.
     fn is_file(&self, path: &Path) -> bool;
 
     /// The addresses to listen on for a host, `*` for all of this machine's.
@@ -74,33 +74,33 @@ pub trait Surroundings {
 /// A configuration made from another program's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
-    /// The text of the kettle.toml. What was not carried over stands in its comments.
+    /// The text of the kettle.toml. The parts that were not carried over stand in its comments.
     pub toml: String,
     /// The file that it was made from; empty if the command line said all.
     pub path: PathBuf,
-    /// What was not carried over, with what holds instead: what answers 403 or is lost comes first.
+    /// The parts that were not carried over, with what holds instead: first those that answer 403 or are lost.
     pub warnings: Vec<Diagnostic>,
-    /// How many of the warnings are of what answers 403 or is lost.
+    /// The number of the warnings of what answers 403 or is lost.
     pub lost: usize,
-    /// What became of its places, if it has any.
+    /// The fate of its places, if it has any.
     pub places: Places,
-    /// What is no part of a configuration.
+    /// The settings that are no part of a configuration.
     pub process: Process,
     /// The folders of which all files are taken.
     pub folders: Vec<PathBuf>,
     origins: Origins,
 }
 
-/// What became of the places of a configuration: its servers and their locations.
+/// The fate of the places of a configuration: its servers and their locations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Places {
-    /// How many there were.
+    /// The number of all.
     pub all: usize,
-    /// How many of them answer 403.
+    /// The number of those that answer 403.
     pub closed: usize,
 }
 
-/// What the other program did beyond its service.
+/// The acts of the other program beyond its service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Process {
     /// It left its terminal.
@@ -129,7 +129,7 @@ impl Imported {
         Ok(config)
     }
 
-    /// What was not carried over, each thing once, and the sum.
+    /// Returns the parts that were not carried over, each thing once, and the sum.
     #[must_use]
     pub fn summary(&self) -> String {
         let (lost, trifles) = self.warnings.split_at_checked(self.lost).unwrap_or_default();
@@ -151,7 +151,7 @@ impl Imported {
         text
     }
 
-    /// What is wrong with a text where no connection leads to a site or a backend.
+    /// Returns the fault of a text where no connection leads to a site or a backend.
     fn nothing_left(&self) -> Option<Vec<Diagnostic>> {
         let leads = |line: &str| line == "[[site]]" || line.starts_with("backend = ");
         let is_left = self.warnings.is_empty() || self.toml.lines().any(leads);

@@ -1,7 +1,8 @@
 //! nginx: `nginx.conf` with what it includes.
 //!
 //! [`syntax`] and [`include`] make a tree of directives, [`scope`] checks where they stand, and [`write`] makes a
-//! kettle.toml of it. What decides who is served is carried over or its place is left out: nothing becomes looser.
+//! kettle.toml of it. A directive that decides which clients are served is carried over, or its place is left out: nothing
+//! becomes looser.
 
 mod include;
 mod listen;

@@ -1,5 +1,4 @@
-//! Versions, ciphers and key exchanges: OpenSSL's words become ours, or are refused. What is offered is never more than was
-//! written.
+//! Versions, ciphers and key exchanges: OpenSSL's words become ours, or are refused. The offer is never more than was written.
 
 use kettle_config::{Group, Origin, Suite, quoted};
 
@@ -17,18 +16,18 @@ pub(crate) struct Written<'s> {
 /// OpenSSL's names for versions, and where they were written.
 pub(crate) type Versions<'s> = (Vec<&'s str>, &'s Origin);
 
-/// What a program was told to offer.
+/// The offer of a program.
 #[derive(Default)]
 pub(crate) struct TlsOffer<'s> {
     pub(crate) versions: Option<Versions<'s>>,
     /// For TLS 1.2.
     pub(crate) ciphers: Option<Written<'s>>,
     pub(crate) tls13_suites: Option<Written<'s>>,
-    /// Whether the order of `ciphers` decides.
+    /// True if the order of `ciphers` decides.
     pub(crate) is_ordered: bool,
 }
 
-/// How a program writes what kettle has: for help.
+/// The way a program writes what kettle has: for help.
 pub(crate) struct Examples {
     pub(crate) versions: &'static str,
     pub(crate) ciphers: &'static str,
@@ -36,7 +35,7 @@ pub(crate) struct Examples {
     pub(crate) groups: &'static str,
 }
 
-/// What is offered; nothing where nobody said.
+/// The offer; nothing where nobody said.
 #[derive(Clone, Default, PartialEq)]
 pub(crate) struct Offer {
     pub(crate) versions: Option<(Vec<&'static str>, Origin)>,
@@ -165,7 +164,7 @@ impl Output {
         Some(ciphers.suites)
     }
 
-    /// What is offered beyond the list, because kettle.toml has no words for less.
+    /// Warns of an offer beyond the list, because kettle.toml has no words for less.
     fn warn_of_wider(&mut self, ciphers: &Ciphers, origin: &Origin) {
         for key in [Key::Rsa, Key::Ecdsa] {
             let named = ciphers.of_one_key.iter().filter(|(_, of)| *of == key);

@@ -3,16 +3,16 @@
 use kettle_config::{Group, Suite};
 use md5::{Digest, Md5};
 
-/// What a list of ciphers comes to.
+/// The result of a list of ciphers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ciphers {
     /// Those that kettle has, in the list's order.
     pub(crate) suites: Vec<Suite>,
-    /// Whether the list may hold others, which kettle has not.
+    /// True if the list may hold others, which kettle has not.
     pub(crate) has_others: bool,
     /// Those that the list has for one kind of key only. kettle has them for both.
     pub(crate) of_one_key: Vec<(Suite, Key)>,
-    /// What `@SECLEVEL=` says.
+    /// The value of `@SECLEVEL=`.
     pub(crate) security_level: Option<u8>,
     /// A command (`@…`) that is none.
     pub(crate) unknown: Option<String>,
@@ -82,7 +82,7 @@ pub(crate) enum Key {
 }
 
 impl Key {
-    /// What it is called.
+    /// Returns its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ecdsa => "ECDSA",
@@ -155,7 +155,7 @@ pub(crate) const VERSIONS: [&str; 5] = ["SSLv3", "TLSv1", "TLSv1.1", "TLSv1.2", 
 /// OpenSSL's own order.
 const STRENGTH: [Suite; 3] = [Suite::Aes256Gcm, Suite::Chacha20Poly1305, Suite::Aes128Gcm];
 
-/// Whether a word of `ciphers(1)` stands for a suite, or for a group that it is in. What nobody knows stands for none.
+/// True if a word of `ciphers(1)` stands for a suite, or for a group that it is in. A word that nobody knows stands for none.
 fn is_of((suite, key): Choice, word: &str) -> bool {
     let is_chacha = suite == Suite::Chacha20Poly1305;
     match word {
@@ -186,7 +186,7 @@ fn is_of((suite, key): Choice, word: &str) -> bool {
     }
 }
 
-/// Whether a rule that adds names nothing but suites that kettle has.
+/// True if a rule that adds names nothing but suites that kettle has.
 fn is_aead_alone(words: &str) -> bool {
     let names = |word: &str| all().any(|choice| is_of(choice, word));
     let is_ephemeral =

@@ -9,11 +9,11 @@ use kettle_config::{Diagnostic, Origin, quoted};
 use crate::toml_text::TomlText;
 use crate::{Imported, Places, Process, Surroundings};
 
-/// What an importer has so far.
+/// The text that an importer has so far.
 #[derive(Default)]
 pub(crate) struct Output {
     pub(crate) text: TomlText,
-    /// What was not carried over.
+    /// The parts that were not carried over.
     pub(crate) warnings: Vec<Diagnostic>,
     /// Of the warnings those about what answers 403 or is lost.
     pub(crate) losses: Vec<Diagnostic>,
@@ -126,7 +126,7 @@ impl Output {
         Ok(Imported { toml, path, warnings, lost, places, process, folders, origins })
     }
 
-    /// What was not carried over: first what is lost, then trifles, and the sum.
+    /// Writes the parts that were not carried over: first what is lost, then trifles, and the sum.
     fn remarks(&self, text: &mut TomlText, lost: usize) {
         let (lost, trifles) = self.warnings.split_at_checked(lost).unwrap_or_default();
         for (heading, remarks) in [(LOST, lost), (TRIFLES, trifles)] {
@@ -153,7 +153,7 @@ impl Places {
     }
 }
 
-/// What `kettle hitch` does by itself and a configuration does not say.
+/// Writes what `kettle hitch` does by itself and a configuration does not say.
 fn remark_process(process: &Process, text: &mut TomlText, name: &str) {
     if process.is_daemon || process.pid_file.is_some() {
         text.comment(format_args!(
@@ -174,7 +174,7 @@ fn remark_process(process: &Process, text: &mut TomlText, name: &str) {
 }
 
 /// Adds the control socket by which the packaged unit reloads, and what else it asks for: it starts kettle as a user of its
-/// own, who may write below few folders. Where no package made the socket's folder, it stays a comment, or no start would pass.
+/// own, who may write below few folders. If no package made the socket's folder, it stays a comment, or no start would pass.
 fn fit_unit(text: &mut TomlText, surroundings: &dyn Surroundings) {
     text.line("", None);
     UNIT_ASKS.iter().for_each(|line| text.comment(line));

@@ -71,7 +71,7 @@ impl TomlText {
     }
 }
 
-/// What was not carried over, with its place, in one line.
+/// Writes a part that was not carried over, with its place, in one line.
 pub(crate) fn remark_line(diagnostic: &Diagnostic) -> String {
     let place = match diagnostic.line {
         0 => String::new(),

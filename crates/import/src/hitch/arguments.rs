@@ -10,12 +10,12 @@ use super::vocabulary::{Argument, CommandOption, OPTIONS, Term};
 use super::{Dialect, Statement, Value, file};
 use crate::{Imported, Surroundings};
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// A server.
     Run(Box<Imported>),
-    /// Whether the server would start.
+    /// The question whether the server would start.
     Test(Box<Imported>),
     /// The help.
     Help,

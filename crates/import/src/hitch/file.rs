@@ -260,10 +260,10 @@ impl Parser {
     }
 }
 
-/// What is wrong with a value, and what to do instead.
+/// The fault of a value, and what to do instead.
 pub(super) type Wrong = (String, Option<String>);
 
-/// Whether a setting takes a value of this form.
+/// Checks whether a setting takes a value of this form.
 pub(super) fn check(term: &Term, text: &str) -> Result<(), Wrong> {
     let name = term.name;
     let wrong = |takes: &str, help: &str| {

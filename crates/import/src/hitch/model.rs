@@ -31,7 +31,7 @@ pub(super) struct Model {
     pub(super) settings: Settings,
 }
 
-/// Who listens.
+/// A listener of hitch.
 #[derive(Debug)]
 pub(super) struct Frontend {
     pub(super) endpoint: Endpoint,
@@ -54,7 +54,7 @@ impl Settings {
         self.0.get(key).filter(|setting| !setting.text.is_empty())
     }
 
-    /// Whether a switch is on; nothing if nobody said.
+    /// Tells whether a switch is on; nothing if nobody said.
     pub(super) fn flag(&self, key: &str) -> Option<bool> {
         self.0.get(key).and_then(|setting| flag(&setting.text))
     }
@@ -140,7 +140,7 @@ pub(super) fn of(dialect: Dialect, statements: Vec<Statement>) -> Result<Model, 
 }
 
 impl Model {
-    /// Where in the system's log messages go, if they go there.
+    /// Returns the facility of the system's log to which messages go, if they go there.
     pub(super) fn syslog(&self) -> Option<u8> {
         self.settings.on("syslog")?;
         let facility = self.settings.text("syslog-facility");

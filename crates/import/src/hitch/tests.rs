@@ -420,7 +420,7 @@ fn the_words_are_consistent() {
     assert!(usage(Dialect::Hitch).contains("--sni-nomatch-abort"));
 }
 
-/// What stands in hitch.conf, in any order and with any values.
+/// The statements of hitch.conf, in any order and with any values.
 fn statements() -> impl Strategy<Value = String> {
     let term = prop::sample::select(TERMS.iter().map(|it| it.name).collect::<Vec<_>>());
     let value = prop_oneof![
@@ -439,7 +439,7 @@ fn statements() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// What is printed is what is run.
+    /// The printed text is the text that is run.
     #[test]
     fn the_text_and_the_configuration_are_the_same(text in statements()) {
         let Ok(imported) = from_file(&format!("{MINIMAL}{text}")) else { return Ok(()) };

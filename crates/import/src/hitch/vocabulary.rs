@@ -7,7 +7,7 @@ pub(super) struct Term {
     pub(super) contexts: &'static [Context],
 }
 
-/// Where a statement stands.
+/// The place of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Context {
     Top,
@@ -15,7 +15,7 @@ pub(super) enum Context {
     PemFile,
 }
 
-/// What a setting takes.
+/// The value that a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Takes {
     Text,

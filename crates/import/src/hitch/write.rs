@@ -240,7 +240,7 @@ impl Writer<'_> {
         self.output.text.set("address", quoted(&address), Some(origin));
     }
 
-    /// What the backend is told of a client.
+    /// Writes what the backend is told of a client.
     fn introduction(&mut self) {
         let settings = &self.model.settings;
         let line = settings.on("write-proxy");
@@ -294,14 +294,14 @@ impl Writer<'_> {
 }
 
 impl Frontend {
-    /// Where hitch listens if nothing says otherwise.
+    /// Returns the address at which hitch listens if nothing says otherwise.
     fn default_one() -> Self {
         let endpoint = super::model::Endpoint { host: "*".to_owned(), port: 8443 };
         let settings = Settings::default();
         Self { endpoint, origin: Origin::default(), pem_files: Vec::new(), settings }
     }
 
-    /// Whether the certificates that are everybody's are shown here, too.
+    /// True if the certificates that are everybody's are shown here, too.
     fn shows_all(&self) -> bool {
         self.settings.flag("match-global-certs").unwrap_or(self.pem_files.is_empty())
     }
@@ -317,7 +317,7 @@ impl Frontend {
 /// The name of the one backend.
 const BACKEND: &str = "backend";
 
-/// What kettle.toml takes at most.
+/// The largest number in kettle.toml.
 const WORKERS_MAX: u32 = 1024;
 const SESSIONS_MAX: u32 = 1_048_576;
 const BACKLOG_MAX: u32 = 65_535;

@@ -8,7 +8,7 @@ use super::syntax::Directive;
 use crate::Surroundings;
 use crate::output::Output;
 
-/// Where a server listens.
+/// The address at which a server listens.
 #[derive(Clone, Debug)]
 pub(super) struct Listen {
     pub(super) address: ListenAddress,
@@ -190,7 +190,7 @@ fn keepalive(value: &str) -> Option<u32> {
     let idle = value.split(':').next().unwrap_or_default();
     match value {
         "off" | "" => None,
-        // What Linux waits for by default.
+        // The default of Linux.
         "on" => Some(7200),
         _ => super::measure::seconds(idle).map(|seconds| seconds.clamp(1, KEEPALIVE_SECONDS_MAX)),
     }

@@ -13,7 +13,7 @@ pub(super) enum LocationKind {
     Named,
 }
 
-/// How many locations there are in a block, without those that have no path.
+/// The number of locations there are in a block, without those that have no path.
 pub(super) fn count(block: &[Directive]) -> usize {
     let own = block.iter().filter(|it| it.name == "location");
     let own = own.filter(|it| kind_of(&it.words).0 != LocationKind::Named);
@@ -93,7 +93,7 @@ impl Shut<'_> {
     }
 }
 
-/// What leads to a backend where a folder of files says an error.
+/// Returns the directive that leads to a backend where a folder of files says an error.
 pub(super) fn asked_for_missing<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     let mut pages = scope.all("error_page").into_iter();
     let directive = pages.find(|it| is_of_missing(it) && leads_to_backend(scope, it))?;
@@ -134,7 +134,7 @@ pub(super) fn denied<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     Some(Shut { directive, why: NO_NETWORKS })
 }
 
-/// What decides who is served, said here or further out, but for networks and passwords.
+/// Returns the directive that decides who is served, said here or further out, but for networks and passwords.
 pub(super) fn guarded<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     guards(scope).next()
 }
@@ -147,7 +147,7 @@ pub(super) fn guards<'s, 't>(scope: &'s Scope<'t>) -> impl Iterator<Item = Shut<
     scope.outwards().enumerate().flat_map(of_block)
 }
 
-/// Whether a directive decides who is served, `depth` blocks further in.
+/// Tells whether a directive decides who is served, `depth` blocks further in.
 fn guard<'t>(
     scope: &Scope<'t>,
     depth: usize,
@@ -168,7 +168,7 @@ fn guard<'t>(
     (Term::find(name).is_some() || !is_told).then_some(Shut { directive, why })
 }
 
-/// How far a block reaches.
+/// The reach of a block.
 enum Extent {
     /// The file itself: what it says is about the process.
     Process,

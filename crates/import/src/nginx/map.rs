@@ -17,13 +17,13 @@ use crate::toml_text::TomlText;
 pub(super) struct Map {
     pub(super) name: String,
     of: String,
-    /// What is said for each text, by that text.
+    /// The value for each text, by that text.
     values: Vec<(String, String)>,
     expressions: Vec<(String, String)>,
     has_stars: bool,
     default: Option<String>,
     origin: Origin,
-    /// How many maps are asked one within the other, itself among them.
+    /// The number of maps that are asked one within the other, itself among them.
     depth: usize,
 }
 
@@ -385,7 +385,7 @@ const OWN: [[&str; 5]; 4] = [
 ];
 /// The type of nginx's own pages.
 const PAGE: &str = "text/html";
-/// What maps for groups of conditions begin with: no variable of nginx has a point.
+/// The beginning of the names of maps for groups of conditions: no variable of nginx has a point.
 const GROUP: &str = "if.";
 const SCRIPT: &str = "fastcgi_script_name";
 /// As kettle has it.

@@ -1,4 +1,4 @@
-//! Regular expressions of PCRE as the crate `regex` reads them. What that lacks is said, so that its place closes.
+//! Regular expressions of PCRE as the crate `regex` reads them. A part that it lacks is said, so that its place closes.
 
 mod within;
 
@@ -84,7 +84,7 @@ fn plain(pattern: &str) -> Option<String> {
                 'h' => out.push_str("[ \\t]"),
                 next => out.extend(['\\', next]),
             },
-            // What else PCRE has there is something else, or nothing.
+            // Any other form of PCRE there is something else, or nothing.
             '(' if !in_class && letters.peek() == Some(&'?') => {
                 let rest: String = letters.clone().skip(1).take(3).collect();
                 let flags = rest.trim_start_matches(['i', 'm', 's', '-']);
@@ -234,7 +234,7 @@ pub(super) fn excluded(pattern: &str) -> Option<(String, String)> {
     let length = group_length(&format!("(?!{rest}"))?;
     let (inside, behind) = (rest.get(..length - 4)?, rest.get(length - 3..)?);
     literal(before)?;
-    // Groups behind it would have other numbers. What goes on so has said nothing in its own.
+    // Groups behind it would have other numbers. An expression that goes on so has said nothing in its own.
     let has_groups = |text: &str| text.replace("\\(", "").replace("(?", "").contains('(');
     if has_groups(inside) && has_groups(behind) || has_bare_bar(behind) {
         return None;
@@ -257,7 +257,7 @@ fn has_bare_bar(pattern: &str) -> bool {
     !bare_bars(pattern).is_empty()
 }
 
-/// Where bars stand outside of all groups.
+/// Returns where bars stand outside of all groups.
 fn bare_bars(pattern: &str) -> Vec<usize> {
     let mut depth = 0_usize;
     let mut bars = Vec::new();
@@ -278,7 +278,7 @@ pub(super) fn is_one_group(inside: &str) -> bool {
     !inside.starts_with('?') && group_length(&group) == Some(group.len())
 }
 
-/// How long the group is that a text begins with.
+/// The length of the group with which a text begins.
 fn group_length(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, letter) in marks(text) {
@@ -308,9 +308,9 @@ fn marks(pattern: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-/// What all texts fit.
+/// The expression that all texts fit.
 pub(super) const ALL: &str = "^";
-/// What is excluded at most.
+/// The number of texts that are excluded at most.
 const TEXTS_MAX: usize = 64;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What holds at a place of the file: directives stand where they may, constants are put in, and what an inner block does not
-//! say it takes from the outer one.
+//! The directives in force at a place of the file: directives stand where they may, constants are put in, and what an inner
+//! block does not say it takes from the outer one.
 
 use std::collections::BTreeMap;
 
@@ -80,7 +80,7 @@ impl<'t> Scope<'t> {
         self.all(name).first().copied()
     }
 
-    /// Whether a switch is on.
+    /// True if a switch is on.
     pub(super) fn is_on(&self, name: &str) -> bool {
         self.find(name).is_some_and(|directive| directive.word(0) == "on")
     }
@@ -97,7 +97,7 @@ pub(super) fn put_places_last(block: &mut [Directive]) {
     block.iter_mut().filter_map(|it| it.block.as_mut()).for_each(|it| put_places_last(it));
 }
 
-/// What stands before the places of a block.
+/// Returns the directives before the places of a block.
 pub(super) fn before_places(block: &[Directive]) -> &[Directive] {
     block.get(..block.partition_point(|it| !is_place(it))).unwrap_or(block)
 }
@@ -186,7 +186,7 @@ fn put_own_constants(block: &mut [Directive]) {
     }
 }
 
-/// What is set once, in the block itself.
+/// Returns the variables set once, in the block itself.
 fn constants_of(block: &[Directive], with_locations: bool) -> BTreeMap<String, String> {
     let mut settings: Vec<(&str, &str, bool)> = Vec::new();
     find_set(block, true, with_locations, &mut settings);
@@ -229,7 +229,7 @@ pub(super) fn put(
         return;
     }
     for directive in block.iter_mut().filter(|it| with_locations || it.name != "location") {
-        // What is set is named, not used.
+        // A variable that is set is named, not used.
         let named = usize::from(directive.name == "set");
         for word in directive.words.iter_mut().skip(named).filter(|word| word.contains('$')) {
             let constant = with_constants(word, constants);

@@ -11,7 +11,7 @@ pub(super) struct Directive {
     pub(super) name: String,
     pub(super) words: Vec<String>,
     pub(super) block: Option<Vec<Directive>>,
-    /// Where its name stands.
+    /// The place of its name.
     pub(super) origin: Origin,
 }
 
@@ -21,7 +21,7 @@ impl Directive {
         self.words.get(index).map_or("", String::as_str)
     }
 
-    /// What stands in its block.
+    /// Returns the directives in its block.
     pub(super) fn inner(&self) -> &[Self] {
         self.block.as_deref().unwrap_or_default()
     }
@@ -231,7 +231,7 @@ impl Reader<'_> {
         word
     }
 
-    /// What follows a backslash: some letters lose it, as in a regular expression most do not.
+    /// The letter that follows a backslash: some letters lose it, as in a regular expression most do not.
     fn escaped(&mut self, word: &mut String) {
         match self.next() {
             Some(letter @ ('"' | '\'' | '\\')) => word.push(letter),

@@ -1,7 +1,7 @@
 //! An nginx.conf as a template to be measured with: what decides the cost of a request stays, what belongs to its place
 //! becomes a word between @.
 //!
-//! One server is measured, the first with TLS, with files at `/`. What is not in [`KEPT`] is left out and named.
+//! One server is measured, the first with TLS, with files at `/`. A directive that is not in [`KEPT`] is left out and named.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn listens_with_tls(server: &Directive) -> bool {
     listens.any(|listen| listen.words.iter().any(|word| word == "ssl"))
 }
 
-/// Whether this is where the files at `/` come from.
+/// True if this is where the files at `/` come from.
 fn is_root(location: &Directive) -> bool {
     location.name == "location" && matches!(location.words.as_slice(), [prefix] if prefix == "/")
 }
@@ -187,13 +187,13 @@ impl Written {
         if more > 0 {
             let _ = writeln!(whole, "# and {more} more");
         }
-        // What was read from a file could look like a word of ours only here.
+        // Text read from a file could look like a word of ours only here.
         whole = whole.replace('@', "(at)");
         whole + &text
     }
 }
 
-/// Whether nothing in it has to do with a place: no variable that a table or module would give, no word between @, no file.
+/// True if nothing in it has to do with a place: no variable that a table or module would give, no word between @, no file.
 fn is_of_any_place(directive: &Directive) -> bool {
     let is_plain = |text: &String| !text.contains(['@', '$', '\n']) && !text.starts_with('/');
     is_plain(&directive.name)
@@ -231,7 +231,7 @@ const PLACE: [&str; 6] =
 
 const ACCESS_LOG: &str = "access_log @FOLDER@/access.log combined;";
 
-/// What decides the cost of a handshake, of a request for a file, or of its bytes.
+/// The directives that decide the cost of a handshake, of a request for a file, or of its bytes.
 const KEPT: [&str; 75] = [
     // The process and its events.
     "accept_mutex",
@@ -297,7 +297,7 @@ const KEPT: [&str; 75] = [
     "ssl_session_cache",
     "ssl_session_tickets",
     "ssl_session_timeout",
-    // What responses say, and how.
+    // The headers of responses.
     "add_header",
     "charset",
     "charset_types",

@@ -90,7 +90,7 @@ fn whole_configurations_become_what_stands_beside_them() {
     }
 }
 
-/// What a server says, and what its first route or its site is then.
+/// The text of a server, and then of its first route or its site.
 #[test]
 fn each_setting_of_a_route_does_what_nginx_does() {
     hold(&[
@@ -358,7 +358,7 @@ fn mistakes_are_told_with_their_place() {
     assert!(shown(&from(&no_cipher).unwrap_err()).contains("kettle has none of the ciphers `RC4`"));
 }
 
-/// What nginx takes and kettle does not know is no mistake; only its place is closed, if it may decide there.
+/// A directive that nginx takes and kettle does not know is no mistake; only its place is closed, if it may decide there.
 #[test]
 fn what_nobody_knows_is_told_and_closes_its_place() {
     let mut machine = Files::with("/etc/nginx/fastcgi_params", FASTCGI_PARAMS);
@@ -429,7 +429,7 @@ fn every_directive_that_is_not_carried_over_is_told_of() {
     }
 }
 
-/// What stands in nginx.conf, in any order and with any words.
+/// The statements of nginx.conf, in any order and with any words.
 fn directives() -> impl Strategy<Value = String> {
     let names: Vec<&str> = vocabulary::Term::names();
     let word = prop_oneof![
@@ -449,7 +449,7 @@ fn directives() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// What is printed is what is run, and no words break its lines.
+    /// The printed text is the text that is run, and no words break its lines.
     #[test]
     fn the_text_and_the_configuration_are_the_same(words in directives()) {
         let Ok(made) = from(&server(&format!("root /a; {words}"))) else { return Ok(()) };

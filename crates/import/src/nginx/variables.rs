@@ -7,7 +7,7 @@ use kettle_config::FieldTemplate;
 use super::scope::Scope;
 use super::syntax::Directive;
 
-/// What `set` said of variables so far; nothing where that depends on a request.
+/// The values that `set` gave variables so far; nothing where that depends on a request.
 pub(super) type Said = BTreeMap<String, Option<String>>;
 
 /// A part of a text.
@@ -89,7 +89,7 @@ pub(super) fn field_with(text: &str, group: impl Fn(&str) -> Option<bool>) -> Op
     FieldTemplate::parse(&without_groups).is_ok().then_some(out)
 }
 
-/// A value with kettle's words for nginx's variables; nothing where one has no word. Where the path is rewritten, `{path}` is what
+/// A value with kettle's words for nginx's variables; nothing where one has no word. If the path is rewritten, `{path}` is what
 /// the server gets.
 pub(super) fn field_at(value: &str, scope: &Scope<'_>, is_moved: bool) -> Option<String> {
     let mut out = String::new();

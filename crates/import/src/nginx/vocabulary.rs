@@ -15,21 +15,21 @@ pub(super) struct Term {
     pub(super) fate: Fate,
 }
 
-/// What becomes of a directive.
+/// The fate of a directive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// The writer looks at it.
     Carried,
     /// It is not carried over; this is what holds instead.
     Dropped(&'static str),
-    /// It answers requests in a way that kettle has not: where it stands no file may be served. What stands inside of its
-    /// place is not concerned.
+    /// It answers requests in a way that kettle has not: where it stands no file may be served. The directives inside of its
+    /// place are not concerned.
     Answers(&'static str),
     /// It decides who is served, there and inside: without it nothing may be.
     Guards(&'static str),
 }
 
-/// Where a directive stands.
+/// The place of a directive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Context {
     Main,
@@ -84,7 +84,7 @@ impl Context {
         }
     }
 
-    /// Where the directives in the block of a directive stand; nothing where no block belongs.
+    /// Returns the place of the directives in the block of a directive; nothing where no block belongs.
     pub(super) fn within(self, name: &str) -> Option<Self> {
         Some(match (self, name) {
             (Self::Main, "events") => Self::Events,
@@ -118,7 +118,7 @@ impl Term {
         place == Context::Table || self.places.contains(place.letter())
     }
 
-    /// Where it may stand, for help.
+    /// Returns the places where it may stand, for help.
     pub(super) fn places(&self) -> String {
         let named = PLACES.iter().filter(|place| self.fits(**place)).map(|place| place.name());
         let mut names: Vec<&str> = Vec::new();
@@ -130,7 +130,7 @@ impl Term {
         names.join(", ")
     }
 
-    /// What becomes of a directive of this name that may be of a module that kettle does not know.
+    /// Returns the fate of a directive of this name that may be of a module that kettle does not know.
     pub(super) fn fate_of(name: &str) -> Fate {
         let by_beginning = || PREFIXES.iter().find(|(prefix, _)| name.starts_with(prefix));
         match (Self::find(name), by_beginning()) {

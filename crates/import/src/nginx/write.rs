@@ -98,7 +98,7 @@ struct Writer<'s> {
     /// Files are found from there.
     prefix: PathBuf,
     maps: Vec<Map>,
-    /// What `set` said of variables at the place at hand.
+    /// The values that `set` gave variables at the place at hand.
     said: Said,
     /// The names of the sites so far.
     known_names: BTreeSet<String>,
@@ -116,13 +116,13 @@ struct Writer<'s> {
     sign_ons: SignOns,
     /// True if what the site at hand asks before its routes goes by the path: nginx asks it again of what is answered in its place.
     asks_again: bool,
-    /// How many locations without a path led to each other.
+    /// The number of locations without a path led to each other.
     depth: usize,
-    /// Whether some listener takes PROXY headers from networks that not all of its servers trust.
+    /// True if some listener takes PROXY headers from networks that not all of its servers trust.
     takes_any_header: bool,
     /// Of the site at hand: what answers by a path of its own where nothing else does, by that path.
     named_answers: BTreeMap<String, Route>,
-    /// How many places of the site at hand answer 403, and not in nginx.
+    /// The number of places of the site at hand that answer 403, and not in nginx.
     closed: usize,
     logs: Logs,
     proxies: Proxies,
@@ -167,7 +167,7 @@ impl Writer<'_> {
         for directive in block {
             let name = directive.name.as_str();
             let help = match (name, Term::fate_of(name)) {
-                // Who passes connections on by name looks at it.
+                // A server that passes connections on by name looks at it.
                 ("map", _) if directive.word(0) == "$ssl_preread_server_name" => continue,
                 ("map", _) if directive.word(0) == "$http_upgrade" => {
                     "`websocket = true` of a route says it: kettle writes `Connection` itself"
@@ -184,7 +184,7 @@ impl Writer<'_> {
                     OTHER_CLIENTS
                 }
                 (_, Fate::Dropped(help)) => help,
-                // Where they may decide who is served they close their place, which is said there.
+                // If they may decide who is served they close their place, which is said there.
                 (_, Fate::Guards(why)) if Term::find(name).is_none() => why,
                 _ => continue,
             };
@@ -213,7 +213,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What all kinds of listeners take.
+    /// Writes the settings that all kinds of listeners take.
     fn listener_settings(&mut self, listen: &Listen) {
         let origin = Some(&listen.origin);
         if let Some(backlog) = listen.backlog {
@@ -259,7 +259,7 @@ impl Writer<'_> {
     }
 }
 
-/// Where one server speaks TLS on an address, all do.
+/// If one server speaks TLS on an address, all do.
 fn share_tls(servers: &mut [ServerBlock<'_>]) {
     let listens = servers.iter().flat_map(|server| &server.listens);
     let tls: Vec<ListenAddress> =
@@ -269,7 +269,7 @@ fn share_tls(servers: &mut [ServerBlock<'_>]) {
     }
 }
 
-/// Whether servers on one address trust the same networks, and do not trust everybody.
+/// True if servers on one address trust the same networks, and do not trust everybody.
 fn trust_alike(scopes: &[&Scope<'_>]) -> bool {
     let trusted = scopes.iter().map(|scope| {
         let words = scope.all("set_real_ip_from").into_iter().map(|it| it.word(0));
@@ -284,7 +284,7 @@ fn is_network(text: &&str) -> bool {
     text.contains(['.', ':']) && !text.starts_with("unix")
 }
 
-/// Where nginx was built to find its files, as far as its configuration tells.
+/// Returns the folder where nginx was built to find its files, as far as its configuration tells.
 fn prefix_of(folder: &Path, surroundings: &dyn Surroundings) -> PathBuf {
     match folder.file_name() {
         Some(name) if name == "conf" => folder.parent().unwrap_or(folder).to_path_buf(),

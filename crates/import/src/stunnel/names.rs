@@ -80,7 +80,7 @@ fn covers(one: &str, other: &str) -> bool {
     one == other || one.strip_prefix("**").is_some_and(|end| other.ends_with(end))
 }
 
-/// What a listener has for all its sites.
+/// The options that a listener has for all its sites.
 const OFFERS: [&str; 8] = [
     "sslVersion",
     "sslVersionMin",

@@ -64,7 +64,7 @@ impl<'s> Both<'s> {
         })
     }
 
-    /// What clients, or servers, must show: `verify` is the older word for it.
+    /// Returns the certificates that clients, or servers, must show: `verify` is the older word for it.
     pub(super) fn verifies(&self) -> Verifies {
         let level = self.find("verify").and_then(|it| it.value.parse::<u8>().ok()).unwrap_or(0);
         let chain = self.is_on("verifyChain") || [2, 3].contains(&level);
@@ -86,13 +86,13 @@ pub(super) enum Verifies {
     Both,
 }
 
-/// Whether only what comes by one interface is accepted.
+/// True if only what comes by one interface is accepted.
 fn binds_to_device(socket: &str) -> bool {
     let socket = socket.to_ascii_lowercase();
     socket.strip_prefix("a:").is_some_and(|it| it.trim_start().starts_with("so_bindtodevice"))
 }
 
-/// Whether a folder is that of the system's authorities, as OpenSSL has it.
+/// True if a folder is that of the system's authorities, as OpenSSL has it.
 pub(super) fn is_system(folder: &str) -> bool {
     folder.trim_end_matches('/') == "/etc/ssl/certs"
 }

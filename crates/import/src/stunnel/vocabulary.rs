@@ -7,7 +7,7 @@ pub(super) struct Term {
     pub(super) fate: Fate,
 }
 
-/// What becomes of an option.
+/// The fate of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// The writer looks at it.

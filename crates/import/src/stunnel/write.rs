@@ -400,7 +400,7 @@ impl Writer<'_> {
         self.output.offer(&wanted, &EXAMPLES)
     }
 
-    /// What is offered of the versions: those from the least to the most that no option refuses.
+    /// Returns the versions on offer: those from the least to the most that no option refuses.
     fn versions<'s>(&mut self, service: &Both<'s>) -> Option<Versions<'s>> {
         let only = self.version(service, "sslVersion");
         let least = only.or_else(|| self.version(service, "sslVersionMin"));
@@ -417,7 +417,7 @@ impl Writer<'_> {
         };
         let all = VERSIONS.into_iter().enumerate();
         let between = all.filter(|(at, _)| (first..=last).contains(at)).map(|(_, version)| version);
-        // What nobody names is not missed.
+        // A version that nobody names is not missed.
         let known = between.filter(|version| ["TLSv1.2", "TLSv1.3"].contains(version));
         Some((known.filter(|version| !is_refused(version)).collect(), origin))
     }
@@ -458,7 +458,7 @@ impl Writer<'_> {
     }
 }
 
-/// Whether an option is about a version: `NO_TLSv1.2`, as stunnel has it, or `NO_TLSv1_2`, as OpenSSL does.
+/// True if an option is about a version: `NO_TLSv1.2`, as stunnel has it, or `NO_TLSv1_2`, as OpenSSL does.
 fn refuses(option: &StunnelOption, version: &str) -> bool {
     let name = option.value.trim_start_matches('-').replace('.', "_");
     name.eq_ignore_ascii_case(&format!("NO_{}", version.replace('.', "_")))

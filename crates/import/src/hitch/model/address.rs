@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// Where somebody listens: a host, or `*`, and a port.
+/// The address of a listener: a host, or `*`, and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct Endpoint {
     pub(in super::super) host: String,
     pub(in super::super) port: u16,
 }
 
-/// Where connections go.
+/// The target of connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) enum Target {
     Network(Endpoint),

@@ -86,7 +86,7 @@ impl Writer<'_> {
             Some(file) => Some(folder.join(&file.text)),
             None => self.staple_in_dir(&pem.path),
         };
-        // What a frontend says is not about certificates that are everybody's: whom they ask, they ask everywhere.
+        // A frontend says nothing of certificates that are everybody's: the clients they ask, they ask everywhere.
         let of_frontend = Some(&frontend.settings).filter(|_| owner == Owner::Frontend);
         let above = || of_frontend.into_iter().chain([&self.model.settings]);
         let of_pem = pem.settings.text("client-verify");
@@ -125,5 +125,5 @@ impl Writer<'_> {
     }
 }
 
-/// Where hitch looks if nothing says otherwise.
+/// The folder in which hitch looks if nothing says otherwise.
 const OCSP_DIR: &str = "/var/lib/hitch/";

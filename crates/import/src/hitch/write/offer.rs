@@ -1,4 +1,4 @@
-//! What hitch is told to offer, said by a frontend or for all.
+//! The offer of hitch, said by a frontend or for all.
 
 use super::Writer;
 use crate::hitch::model::{Model, Setting, Settings};

@@ -16,11 +16,11 @@ pub(super) fn without_exclusion_within(pattern: &str) -> Option<String> {
     let mut texts = Vec::new();
     alternatives(&with_letters(inside)?, &mut texts)?;
     let other = other_than(&texts.iter().map(String::as_str).collect::<Vec<_>>());
-    // What stands in place of the exclusion takes letters of what follows, which no group may show.
+    // The part that stands in place of the exclusion takes letters of what follows, which no group may show.
     Some(format!("{}{other}{}", uncounted(before), uncounted(behind)))
 }
 
-/// How many groups are open at its end.
+/// The number of groups that are open at its end.
 fn open_groups(before: &str) -> usize {
     marks(before).fold(0_usize, |open, (_, letter)| match letter {
         '(' => open + 1,
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn an_exclusion_within_a_group_means_the_same() {
-        // What the documentation of Docker's registry asks of `User-Agent`.
+        // The expression that the documentation of Docker's registry asks of `User-Agent`.
         let pattern = r"^(docker\/1\.(3|4|5(?!\.[0-9]-dev))|Go ).*$";
         assert_eq!(translated(pattern, false), None, "its groups would be others");
         let expression = Expression::new(&of_condition(pattern, false).unwrap()).unwrap();

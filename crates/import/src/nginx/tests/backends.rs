@@ -3,7 +3,7 @@
 use super::shown::left;
 use super::*;
 
-/// What stands in `http`, two targets of its routes, and where the requests of each go.
+/// The text in `http`, two targets of its routes, and where the requests of each go.
 #[test]
 fn two_targets_are_two_backends() {
     let long = "a".repeat(70);
@@ -52,7 +52,7 @@ fn streams_have_backends_of_their_own() {
     assert_eq!(super::config(&both).backends.len(), 2);
 }
 
-/// What is written in a location whose requests are passed on, or beside it, and the routes that are left.
+/// The text in a location whose requests are passed on, or beside it, and the routes that are left.
 #[test]
 fn a_backend_is_asked_for_the_query_that_a_rewrite_says() {
     let api = |own: &str| format!("location /api/ {{ {own} proxy_pass http://127.0.0.1:1; }}");
@@ -91,7 +91,7 @@ fn a_backend_is_asked_for_the_query_that_a_rewrite_says() {
     }
 }
 
-/// What is said beside a `proxy_pass`, and what is made of it.
+/// The text beside a `proxy_pass`, and what is made of it.
 #[test]
 fn what_backends_say_of_redirects_and_cookies_is_changed_as_in_nginx() {
     for (words, expected) in [
@@ -144,7 +144,7 @@ fn a_field_that_nginx_takes_away_is_taken_away() {
     assert!(made.toml.contains("\"Accept-Encoding\" = []"), "{}", made.toml);
 }
 
-/// What is said beside a `proxy_pass` by HTTPS, the name that the certificate must show, and whether a comment says more.
+/// The text beside a `proxy_pass` by HTTPS, the name that the certificate must show, and whether a comment says more.
 #[test]
 fn a_certificate_shows_one_name() {
     for (words, expected, is_told) in [
@@ -167,7 +167,7 @@ fn a_certificate_shows_one_name() {
     assert_eq!(found.iter().map(|it| it.line).collect::<Vec<_>>(), [3], "{}", shown(&found));
 }
 
-/// What is said beside a `proxy_pass` by HTTPS, and what the server is offered.
+/// The text beside a `proxy_pass` by HTTPS, and what the server is offered.
 #[test]
 fn servers_are_offered_what_is_said_of_them_alone() {
     for (words, versions, suites) in [
@@ -247,7 +247,7 @@ fn what_guards_a_backend_is_not_lost() {
     assert_eq!(made.config().unwrap().listeners.len(), 1, "{}", made.toml);
 }
 
-/// What two locations say that ask one upstream, and whether its limit is told to hold for each of two backends.
+/// The text of two locations that ask one upstream, and whether its limit is told to hold for each of two backends.
 #[test]
 fn a_limit_of_an_upstream_that_is_asked_in_two_ways_is_told() {
     for (one, other, is_told) in [

@@ -1,9 +1,9 @@
-//! What becomes of guards, redirects, limits and backends in the text.
+//! The fate of guards, redirects, limits and backends in the text.
 
 use super::shown::beside_users;
 use super::*;
 
-/// What a server says, with what stands in the text of its routes then; or in its comments.
+/// The text of a server, with that of its routes then; or that in its comments.
 #[test]
 fn guards_redirects_and_limits_become_those_of_routes() {
     let mut wrong = String::new();

@@ -1,5 +1,5 @@
-//! What closes more than the place where it stands: sockets that servers share, words that nobody knows; and how all of it is
-//! ranked and summed up.
+//! Directives that close more than the place where they stand: sockets that servers share, words that nobody knows; and how all
+//! of it is ranked and summed up.
 
 use super::*;
 
@@ -71,7 +71,7 @@ fn what_nobody_knows_closes_all_that_it_may_guard() {
     }
 }
 
-/// What is lost comes before what is only otherwise, whatever the order of the file.
+/// A loss comes before what is only otherwise, whatever the order of the file.
 #[test]
 fn the_report_ranks_and_sums_up() {
     for (words, expected) in [

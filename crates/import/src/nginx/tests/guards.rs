@@ -1,4 +1,4 @@
-//! What decides who is served, and where clients are sent instead.
+//! Directives that decide who is served, and where clients are sent instead.
 
 use super::shown::{beside_users, left, routes};
 use super::*;
@@ -88,7 +88,7 @@ fn nothing_becomes_looser() {
 #[test]
 fn no_neighbour_becomes_looser() {
     left(&[
-        // What lies in a location that is not for the outside is not, either.
+        // A place within a location that is not for the outside is not, either.
         (
             "location /there/ { internal; location /there/a/ { expires 1h; } }",
             "/open/* @/there/* /there/a/*:404 /",
@@ -135,7 +135,7 @@ fn no_neighbour_becomes_looser() {
         ("location ~* \\.(js|json)$ { root /pub; expires 1h; }", "/open/* ~(?i)\\.(js|json)$ /"),
         ("location ~* \\.(js|json)$ { root /srv; expires 1h; }", "/open/* ~(?i)\\.(js|json)$ /"),
         ("location ~* \\.(js|json)$ { alias /srv; }", "/open/* ~(?i)\\.(js|json)$! /"),
-        // What browsers may do with files.
+        // The rights of browsers with files.
         ("location ~ ^/up/ { types { } }", "/open/* ~^/up/ /"),
         ("location ~ ^/up/ { default_type text/plain; }", "/open/* ~^/up/ /"),
         ("location ~ \\.svg$ { add_header Content-Security-Policy x; }", "/open/* ~\\.svg$ /"),
@@ -320,7 +320,7 @@ fn nothing_that_is_passed_on_becomes_looser() {
     ]);
 }
 
-/// What a server without `root` says, and the routes that are left of it.
+/// The text of a server without `root`, and the routes that are left of it.
 #[test]
 fn a_location_without_files_does_not_get_those_of_another() {
     for (words, expected) in [
@@ -339,7 +339,7 @@ fn a_location_without_files_does_not_get_those_of_another() {
     }
 }
 
-/// What the route around a place would answer otherwise than the place does, in the same words.
+/// The answer that the route around a place would answer otherwise than the place does, in the same words.
 #[test]
 fn no_place_is_answered_by_a_laxer_route() {
     left(&[
@@ -378,7 +378,7 @@ fn no_place_is_answered_by_a_laxer_route() {
     ]);
 }
 
-/// What two servers on one socket trust, and whether lists of addresses hold there.
+/// The networks that two servers on one socket trust, and whether lists of addresses hold there.
 #[test]
 fn nobody_chooses_the_address_that_is_looked_at() {
     let trusting = "set_real_ip_from 10.0.0.0/8; real_ip_header proxy_protocol;";
@@ -403,7 +403,7 @@ fn nobody_chooses_the_address_that_is_looked_at() {
     }
 }
 
-/// What two servers say, what the first listener says then, and whether a list of addresses of the second one holds.
+/// The text of two servers, that of the first listener then, and whether a list of addresses of the second one holds.
 #[test]
 fn a_header_names_clients_where_all_servers_find_them_by_it() {
     let real = "set_real_ip_from 10.1.2.3/8; set_real_ip_from 2001:db8::/32;";

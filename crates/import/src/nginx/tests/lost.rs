@@ -1,8 +1,8 @@
-//! What is carried over elsewhere and lost where it stands: nothing of that goes without a word.
+//! Directives that are carried over elsewhere and lost where they stand: none of them goes without a word.
 
 use super::*;
 
-/// What a server says, and what of it the comments name.
+/// The text of a server, and the words of it that the comments name.
 #[test]
 fn what_is_lost_is_told() {
     for (words, expected) in [
@@ -52,7 +52,7 @@ fn a_stream_is_passed_on_by_name_where_nginx_reads_names_and_once() {
     }
 }
 
-/// What nginx.conf says for WebSocket and for streams, and what of kettle does it.
+/// The text of nginx.conf for WebSocket and for streams, and what of kettle does it.
 #[test]
 fn what_kettle_does_anyway_is_told_with_its_name() {
     let map = "map $http_upgrade $connection_upgrade { default upgrade; '' close; }";
@@ -91,7 +91,7 @@ fn a_mistake_in_a_field_stands_where_it_is_written() {
     assert_eq!(found.iter().map(|it| it.line).collect::<Vec<_>>(), [3], "{}", shown(&found));
 }
 
-/// What `--summary` says: each remark once, in two parts, and the sum.
+/// The text of `--summary`: each remark once, in two parts, and the sum.
 #[test]
 fn a_summary_says_the_same_once_and_the_sum_at_its_end() {
     let closed = "location /a/ { memcached_pass 10.0.0.1:9000; }";

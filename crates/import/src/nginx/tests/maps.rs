@@ -34,7 +34,7 @@ fn maps_that_are_asked_are_carried_over() {
     }
 }
 
-/// What a map leaves out and what closes then, by its text.
+/// The entries that a map leaves out and what closes then, by its text.
 #[test]
 fn a_map_that_cannot_be_said_is_none() {
     for (map, is_said) in [
@@ -83,7 +83,7 @@ fn variables_that_nginx_has_by_itself_are_maps() {
     }
 }
 
-/// What a server or a location sets by conditions, and the routes of `/` that follow.
+/// The variables that a server or a location sets by conditions, and the routes of `/` that follow.
 #[test]
 fn what_is_set_by_conditions_goes_along_with_them() {
     let map = "map $host $pool { default blue; a.example green; b.example green; c.example ''; }";

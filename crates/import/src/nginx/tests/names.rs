@@ -113,7 +113,7 @@ fn no_default_answers_for_names_that_cannot_be_written() {
     }
 }
 
-/// What is made of two servers that pass requests on, by name.
+/// Returns what is made of two servers that pass requests on, by name.
 fn left(servers: [&str; 2]) -> String {
     let certificate = "ssl_certificate c.pem; ssl_certificate_key c.key;";
     let pass = "location / { proxy_pass http://10.0.0.1; }";
@@ -244,7 +244,7 @@ fn what_is_refused_all_over_is_so_here() {
     made.config().unwrap();
 }
 
-/// What holds for all may be said in another file.
+/// A directive that holds for all may be said in another file.
 #[test]
 fn what_holds_for_all_is_named_with_its_file() {
     let main = "http { include a.conf; include b.conf; }";
@@ -284,7 +284,7 @@ fn one_default_serves_no_more_than_that_of_each_address() {
     }
 }
 
-/// Where nginx refuses all handshakes of a socket, no site of another one answers.
+/// If nginx refuses all handshakes of a socket, no site of another one answers.
 #[test]
 fn nobody_listens_where_all_handshakes_are_refused() {
     let certificate = "ssl_certificate c.pem; ssl_certificate_key c.key; root /srv;";

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What a server says of pages for errors, and what they are. The route of a page asks what it asks of every request.
+/// The text of a server on pages for errors, and what they are. The route of a page asks what it asks of every request.
 #[test]
 fn a_page_for_errors_is_what_its_place_answers() {
     for (words, expected) in [

@@ -3,7 +3,7 @@
 use super::shown::{beside_users, left, routes};
 use super::*;
 
-/// What a location for one path says beside `root /srv`, and what its route says then.
+/// The text of a location for one path beside `root /srv`, and that of its route then.
 #[test]
 fn a_location_for_one_path_is_for_nothing_else() {
     let closed = "deny = [\"0.0.0.0/0\", \"::/0\"]\naccess_log = \"off\"";
@@ -131,7 +131,7 @@ fn an_expression_is_for_the_place_where_it_stands() {
             format!("location /a/ {{ {css} location ^~ /a/b/ {{ }} }}"),
             "/open/* /a/* /a/*~\\.css$ /a/b/* /",
         ),
-        // What `^~` says of the outer one holds for the expressions of the server.
+        // The `^~` of the outer one holds for the expressions of the server.
         (
             format!("location ^~ /a/ {{ location /a/b/ {{ }} }} {css}"),
             "/open/* ^/a/* ^/a/b/* ~\\.css$ /",
@@ -147,7 +147,7 @@ fn an_expression_is_for_the_place_where_it_stands() {
     }
 }
 
-/// What is asked one after the other, and the routes of one place for it.
+/// The conditions asked one after the other, and the routes of one place for it.
 #[test]
 fn conditions_become_routes_of_one_place() {
     left(&[
@@ -186,7 +186,7 @@ fn conditions_become_routes_of_one_place() {
         ),
         ("location ~ ^/a/(.*)$ { return 302 /b/$1; }", "/open/* ~^/a/(.*)$->302 /"),
         ("location ~ ^/a/(?<b>.*)$ { return 302 /b/$b; }", "/open/* ~^/a/(?<b>.*)$->302 /"),
-        // What is refused is not kept from whom nobody lets in.
+        // A place that is refused is not kept from whom nobody lets in.
         (
             "location /a/ { deny 1.2.3.4; if ($arg_x = 1) { return 404; } }",
             "/open/* /a/*{1}:404 /a/*? /",
@@ -218,7 +218,7 @@ fn conditions_become_routes_of_one_place() {
     ]);
 }
 
-/// What a server asks before any location, in its order.
+/// The questions of a server before any location, in its order.
 #[test]
 fn what_a_server_asks_comes_before_its_routes() {
     left(&[
@@ -232,7 +232,7 @@ fn what_a_server_asks_comes_before_its_routes() {
             "rewrite ^/a/(.*)$ /b/$1 last; rewrite ^/c/(.*)$ /d/$1 last;",
             "|(^/a/(.*)$)->(^/c/(.*)$)-> /open/* /",
         ),
-        // What follows is not asked of a path that was found.
+        // The rest is not asked of a path that was found.
         (
             "rewrite ^/a/(.*)$ /b/$1 last; if ($arg_a = 1) { return 403; }",
             "|(^/a/(.*)$)-> |{2}:403 /open/* /",
@@ -247,7 +247,7 @@ fn what_a_server_asks_comes_before_its_routes() {
         ),
         ("if ($arg_a = 1) { set $b 1; } if ($b) { return 403; }", "|{1}:403 |{1}:403 /open/* /"),
         ("if ($arg_a = 1) { root /pub; }", "/!"),
-        // Who is meant is refused, and nobody else.
+        // The client that is meant is refused, and nobody else.
         ("if ($args ~ ^p=(.*)$) { return 301 /post/$1; }", "|{1}:403 /open/* /"),
         (
             "if ($arg_a = 1) { rewrite ^/a$ /b last; } if ($arg_c) { return 404; }",
@@ -256,7 +256,7 @@ fn what_a_server_asks_comes_before_its_routes() {
     ]);
 }
 
-/// What a server asks and kettle cannot say closes the requests that it may decide about, and no others.
+/// A question of a server that kettle cannot say closes the requests about which it may decide, and no others.
 #[test]
 fn what_no_condition_asks_closes_what_it_may_decide() {
     left(&[
@@ -290,7 +290,7 @@ fn what_no_condition_asks_closes_what_it_may_decide() {
             "if ($arg_a) { set $b 1; } rewrite ^/c$ /d last; location /x { if ($b) { return 403; } }",
             "|{2}(^/c$)-> |{1}(^/c$)-> |{2}(^/c$)-> /open/* /x*! /",
         ),
-        // What is set behind them is not set there.
+        // A variable set behind them is not set there.
         (
             "set $b 1; rewrite ^/a$ /x last; set $b 0; location /x { if ($b) { return 403; } }",
             "|~(?i)^/a$:403 /open/* /x* /",

@@ -4,7 +4,7 @@ use super::names::served;
 use super::shown::routes;
 use super::*;
 
-/// What a server without TLS says beside its names, beside one with TLS; what is served on each address, and its routes.
+/// The text of a server without TLS beside its names, beside one with TLS; what is served on each address, and its routes.
 #[test]
 fn what_leads_to_https_is_a_redirect_and_all_else_a_site() {
     let whole = "return 301 https://$host$request_uri;";

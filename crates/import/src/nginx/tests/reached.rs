@@ -109,7 +109,7 @@ fn a_location_within_another_takes_nothing_from_those_beside_that() {
 #[test]
 fn no_expression_that_nginx_meets_first_is_forgotten() {
     left(&[
-        // What an expression within says of all that begins so.
+        // The word of an expression within on all that begins so.
         ("location /th { location ~ \\.a$ { deny all; } }", "/open/* /th* /th*~\\.a$:403 /"),
         ("location /th { location ~ \\.a$ { deny 1.2.3.4; } }", "/open/* /th* /th*~\\.a$? /"),
         (
@@ -152,7 +152,7 @@ fn no_expression_that_nginx_meets_first_is_forgotten() {
             "location / { rewrite ^ /there/key break; } location = /there/key { deny all; }",
             "/open/* /=> =/there/key:403",
         ),
-        // What `^~` says is not for a location within.
+        // The `^~` is not for a location within.
         (
             "location ^~ /x/ { } location /x/y/ { } location ~ \\.a$ { deny all; }",
             "/open/* ^/x/* /x/y/* ~\\.a$:403 /",

@@ -1,4 +1,4 @@
-//! What is made of a configuration, in few letters.
+//! The text made of a configuration, in few letters.
 
 use kettle_config::Place;
 

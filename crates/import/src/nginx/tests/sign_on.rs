@@ -20,7 +20,7 @@ fn a_service_is_asked_as_its_location_says() {
         ("location /auth { proxy_pass http://10.0.0.2/; }", "/", "10.0.0.2"),
         ("location /au { proxy_pass http://10.0.0.2/x/; }", "/x/th", "10.0.0.2"),
         ("location ~ ^/auth { proxy_pass http://10.0.0.2; }", "/auth", "10.0.0.2"),
-        // What variables say is put in, and a path that they say is all of it.
+        // The values of variables are put in, and a path made of one is all of it.
         ("set $to http://10.0.0.2/x; location /au { proxy_pass $to; }", "/x", "10.0.0.2"),
         ("location = /auth { set $h 10.0.0.2; proxy_pass http://$h/x; }", "/x", "10.0.0.2"),
         ("location = /auth { set $h 10.0.0.2; proxy_pass http://$h; }", "/auth", "10.0.0.2"),

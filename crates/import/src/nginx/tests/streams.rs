@@ -1,4 +1,4 @@
-//! What servers of a stream and their backends say, value by value.
+//! The texts of servers of a stream and of their backends, value by value.
 
 use super::*;
 

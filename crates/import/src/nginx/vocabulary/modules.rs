@@ -29,7 +29,7 @@ pub(super) static PREFIXES: &[(&str, Fate)] = &[
     ("http2_", Fate::Dropped(FRAMES)),
     ("http3_", Fate::Dropped(ALL_TAKE)),
     ("quic_", Fate::Dropped(ALL_TAKE)),
-    // Whoever writes them knows what they are, and they may decide who is served.
+    // Their author knows what they are, and they may decide who is served.
     ("js_", Fate::Guards(SCRIPT)),
     ("lua_", Fate::Guards(SCRIPT)),
 ];

@@ -273,7 +273,7 @@ pub(super) static TERMS: &[Term] = &[
     dropped("geoip_city", "ht", "kettle has no variables"),
     dropped("split_clients", "ht", "kettle has no variables"),
     dropped("expires_by_type", "hsl", NO_MODULES),
-    // How it is sent.
+    // The way it is sent.
     not_here("sendfile", "hsli"),
     dropped("sendfile_max_chunk", "hsl", "no connection keeps a worker for itself"),
     not_here("tcp_nopush", "hsl"),
@@ -340,7 +340,7 @@ pub(super) static TERMS: &[Term] = &[
     carried("access_log", "hslixtd"),
     carried("log_format", "ht"),
     dropped("open_log_file_cache", "hsltd", "the log is one file"),
-    // Who is served.
+    // The clients that are served.
     carried("limit_except", "l"),
     carried("deny", "hslxtd"),
     carried("allow", "hslxtd"),

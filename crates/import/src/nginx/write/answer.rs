@@ -9,7 +9,7 @@ use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, Said, field_at, is_group, parts, with_said};
 
-/// What a `return` does.
+/// The act of a `return`.
 pub(super) enum Returned<'t> {
     Redirect(Rule),
     Answer(Answer),
@@ -17,7 +17,7 @@ pub(super) enum Returned<'t> {
     Named(&'t Directive),
 }
 
-/// What variables stand for.
+/// The values for which variables stand.
 pub(super) struct Known<'k> {
     pub(super) said: &'k Said,
     /// The scheme, where it is the same for all requests.
@@ -28,7 +28,7 @@ pub(super) struct Known<'k> {
     pub(super) is_path: bool,
 }
 
-/// What a `rewrite` does with a path that fits.
+/// The act of a `rewrite` with a path that fits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flag {
     Redirect,
@@ -36,7 +36,7 @@ pub(super) enum Flag {
     Last,
     /// The same one answers.
     Break,
-    /// What follows is asked, too.
+    /// The next directives are asked, too.
     None,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn returned<'t>(
         let rule = redirect(text, status, None, directive, known).ok_or(TARGET)?;
         return Ok(Returned::Redirect(rule));
     }
-    // What has a text is no error for nginx.
+    // A status with a text is no error for nginx.
     if let Some(named) = named(status, scope).filter(|_| text.is_none()) {
         return Ok(Returned::Named(named));
     }
@@ -130,7 +130,7 @@ fn named<'t>(status: u16, scope: &Scope<'t>) -> Option<&'t Directive> {
     scope.settings().flatten().find(is_it)
 }
 
-/// What says the type of an answer: nginx goes by the path.
+/// Returns the directive for the type of an answer: nginx goes by the path.
 fn type_of_answer(scope: &Scope<'_>, place: Option<&Place>) -> String {
     match place {
         None | Some(Place::Exact(_)) => {
@@ -229,7 +229,7 @@ pub(super) fn rewritten_to(
     known: &Known<'_>,
 ) -> Result<String, &'static str> {
     let (mut to, keeps_query) = words(target, known, true).ok_or(TARGET)?;
-    // What adds the client's query at the end adds it once here.
+    // A target that adds the client's query at the end adds it once here.
     if to.contains('?') && keeps_query {
         return Err(QUERY);
     }
@@ -239,7 +239,7 @@ pub(super) fn rewritten_to(
     if Template::is_rewritten_path(&to) { Ok(to) } else { Err(TARGET) }
 }
 
-/// Where a directive leads all requests, and with which status.
+/// Returns where a directive leads all requests, and with which status.
 pub(super) fn redirect_of(directive: &Directive) -> Option<(String, u16)> {
     let said = Said::new();
     let known = Known { said: &said, scheme: None, expression: None, is_path: false };
@@ -320,7 +320,7 @@ fn words(text: &str, known: &Known<'_>, is_rewrite: bool) -> Option<(String, boo
     Some((to, keeps_query))
 }
 
-/// What adds the query of the client.
+/// The forms that add the query of the client.
 pub(super) const QUERIES: [&str; 8] = [
     "${is_args}${args}",
     "$is_args$args",

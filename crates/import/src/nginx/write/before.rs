@@ -1,5 +1,5 @@
-//! What a server asks before its routes: `set`, `if`, `return` and `rewrite` outside of locations, each of which becomes an entry. Where
-//! an `if` sets a variable that counts, there is a way on with it and one without it.
+//! The questions of a server before its routes: `set`, `if`, `return` and `rewrite` outside of locations, each of which becomes
+//! an entry. If an `if` sets a variable that counts, there is a way on with it and one without it.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, Said, is_group, parts};
 use crate::nginx::vocabulary::{Fate, Term};
 
-/// What is left behind what a server asks first.
+/// The rest behind what a server asks first.
 pub(super) enum Left<'t> {
     /// The locations, on each of these ways.
     Locations(Vec<Way<'t>>),
@@ -27,12 +27,12 @@ pub(super) enum Left<'t> {
     Answer(Box<Route>),
 }
 
-/// What kettle cannot tell from the rest, and has to close.
+/// The requests that kettle cannot tell from the rest, and has to close.
 struct Unsaid<'t> {
     shut: Shut<'t>,
-    /// What holds of it besides, if anything.
+    /// The conditions on it besides, if any.
     when: Vec<String>,
-    /// What its paths fit, if that is not all.
+    /// The expression that its paths fit, if that is not all.
     regex: Option<String>,
 }
 
@@ -42,7 +42,7 @@ impl<'t> Unsaid<'t> {
         Self { shut, when: Vec::new(), regex: None }
     }
 
-    /// What a rewrite may be for.
+    /// Returns the paths for which a rewrite may be.
     fn rewrite(shut: Shut<'t>, rewrite: &Directive, when: Vec<String>) -> Self {
         Self { shut, when, regex: Some(wider(rewrite.word(0))) }
     }
@@ -93,7 +93,7 @@ impl<'t> Beginning<'t> {
 }
 
 impl Writer<'_> {
-    /// What a server asks before its routes, and what is left.
+    /// Returns the questions of a server before its routes, and what is left.
     pub(super) fn before<'t>(
         &mut self,
         scope: &Scope<'t>,
@@ -336,7 +336,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// What stands in an `if`, on the way into it; true if that way goes on by itself.
+    /// Takes in the block of an `if`, on the way into it; true if that way goes on by itself.
     fn inside<'t>(
         &mut self,
         directive: &'t Directive,
@@ -453,7 +453,7 @@ fn find_used<'t>(block: &'t [Directive], used: &mut BTreeSet<&'t str>) {
     }
 }
 
-/// What a server has done with before a location is found.
+/// The directives with which a server has done before a location is found.
 const ASKED_BEFORE: [&str; 3] = ["if", "return", "rewrite"];
 const OF_SERVER: &str = "conditions of a whole server choose no files";
 const NAMED: &str = "a location without a path answers for a whole server";

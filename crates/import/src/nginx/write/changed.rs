@@ -14,7 +14,8 @@ use crate::nginx::variables::{Part, parts, sole_port};
 use crate::offer::list;
 
 impl Writer<'_> {
-    /// Of a place whose requests this `proxy_pass` passes on. What makes cookies safer and cannot be said closes the place.
+    /// Of a place whose requests this `proxy_pass` passes on. A directive that makes cookies safer and cannot be said closes
+    /// the place.
     pub(super) fn changed<'t>(
         &mut self,
         scope: &Scope<'t>,
@@ -69,7 +70,7 @@ impl Writer<'_> {
     }
 }
 
-/// What directives of this name say, unless one says `off`.
+/// Returns the values of directives of this name, unless one says `off`.
 fn said<'t>(scope: &Scope<'t>, name: &str) -> Vec<&'t Directive> {
     let all = scope.all(name);
     if all.iter().any(|it| it.word(0) == "off") { Vec::new() } else { all }

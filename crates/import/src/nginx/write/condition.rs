@@ -13,7 +13,7 @@ use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, Said, field, parts, with_said};
 use crate::offer::list;
 
-/// What an `if` asks.
+/// The question of an `if`.
 pub(super) enum Asked {
     /// Nothing that depends on a request.
     Constant(bool),
@@ -139,7 +139,7 @@ pub(super) fn hosts(condition: &Directive, scope: &Scope<'_>) -> Option<Vec<(Str
     Some(names.iter().filter_map(fitting).collect())
 }
 
-/// What an `if` with an expression is about, in kettle's words, with that expression; nothing of any other.
+/// Returns the subject of an `if` with an expression, in kettle's words, with that expression; nothing of any other.
 pub(super) fn grouped(condition: &Directive, said: &Said) -> Option<(String, Expression)> {
     let words = inside(condition);
     let [variable, operator, pattern] = words.as_slice() else { return None };
@@ -152,7 +152,7 @@ pub(super) fn grouped(condition: &Directive, said: &Said) -> Option<(String, Exp
     Some((field(&with_said(variable, said)?)?, Expression::new(&regex).ok()?))
 }
 
-/// What stands between its brackets, however they are spaced.
+/// Returns the words between its brackets, however they are spaced.
 fn inside(condition: &Directive) -> Vec<String> {
     let mut words = condition.words.clone();
     if let Some(first) = words.first_mut() {
@@ -169,7 +169,7 @@ fn inside(condition: &Directive) -> Vec<String> {
     words
 }
 
-/// What is asked about.
+/// The subject of the question.
 enum Subject {
     Method,
     Host,
@@ -181,7 +181,7 @@ enum Subject {
 }
 
 fn subject(variable: &str, said: &Said) -> Result<Subject, &'static str> {
-    // What is set once is put in already.
+    // A variable that is set once is put in already.
     let Some(name) = variable.strip_prefix('$') else {
         return Ok(Subject::Constant(variable.to_owned()));
     };

@@ -95,7 +95,7 @@ impl Writer<'_> {
             own.push(("root", quoted(root)));
         }
         let mut told = self.params(&params, root, spot, (&script, protocol));
-        // Where nobody says it, programs of nginx are not told what follows their names.
+        // If nobody says it, programs of nginx are not told what follows their names.
         if has_path_info && !params.iter().any(|it| it.word(0) == "PATH_INFO") {
             told.push(("PATH_INFO".to_owned(), "[]".to_owned()));
         }
@@ -139,7 +139,8 @@ impl Writer<'_> {
         }
     }
 
-    /// What `$document_root` stands for; nothing where it is not the same for all. The alias of a group is the file itself.
+    /// Returns the folder for which `$document_root` stands; nothing where it is not the same for all. The alias of a group is
+    /// the file itself.
     fn document_root(
         &mut self,
         root: Option<&Root<'_>>,
@@ -156,7 +157,7 @@ impl Writer<'_> {
         Some(format!("{}{group}", folder.display()))
     }
 
-    /// What is said of requests for programs, and of their answers.
+    /// Writes the settings of requests for programs, and of their answers.
     fn about_requests(
         &mut self,
         scope: &Scope<'_>,
@@ -198,14 +199,14 @@ impl Writer<'_> {
         if root.strips {
             settings.push(("strip_prefix", "true".to_owned(), place.clone()));
         }
-        // What is not there was led elsewhere before.
+        // A file that is not there was led elsewhere before.
         if !is_led {
             settings.extend(tried(scope)?);
         }
         Ok(Some((path, settings)))
     }
 
-    /// What programs are told besides what kettle tells them.
+    /// Writes the parameters of programs besides those of kettle.
     fn params(
         &mut self,
         params: &[&Directive],
@@ -284,7 +285,7 @@ impl Writer<'_> {
     }
 }
 
-/// What the file that runs is called; an error where a request would say more of it than kettle lets it.
+/// Returns the name of the file that runs; an error where a request would say more of it than kettle lets it.
 fn script_of<'t>(
     params: &[&'t Directive],
     root: Option<Root<'t>>,
@@ -349,7 +350,7 @@ pub(super) fn asks_for_program(condition: &Directive, scope: &Scope<'_>) -> bool
         && condition::missing(condition).is_some_and(|path| is_program(&path))
 }
 
-/// What the names of all files end with that an expression fits: `.php` of `\.php$` and of `[^/]\.php(/|$)`.
+/// Returns the text with which the names of all files end that an expression fits: `.php` of `\.php$` and of `[^/]\.php(/|$)`.
 fn ending_of(regex: &str) -> Option<String> {
     let alternatives = split_at_bars(regex);
     if let [first, others @ ..] = alternatives.as_slice()
@@ -364,21 +365,21 @@ fn ending_of(regex: &str) -> Option<String> {
     is_plain.then(|| format!(".{letters}"))
 }
 
-/// Where anything may follow the name of a program: the expression of what begins with a slash there. The rest runs nothing here, and
+/// If anything may follow the name of a program: the expression of what begins with a slash there. The rest runs nothing here, and
 /// is no file either.
 pub(super) fn narrowed(regex: &str) -> Option<String> {
     ending_of(regex)?;
     Some(format!("{}(/.*)?$", regex.strip_suffix("(.*)$")?))
 }
 
-/// What the name of one program ends with.
+/// Returns the end of the name of one program.
 fn ending_of_name(path: &str) -> Option<String> {
     let (_, letters) = path.rsplit('/').next()?.rsplit_once('.')?;
     let is_plain = !letters.is_empty() && letters.bytes().all(|it| it.is_ascii_alphanumeric());
     is_plain.then(|| format!(".{letters}"))
 }
 
-/// What answers for a program that is not there.
+/// Returns the answer for a program that is not there.
 fn tried<'t>(scope: &Scope<'t>) -> Result<Option<Setting>, Shut<'t>> {
     let Some(directive) = scope.own().iter().find(|it| it.name == "try_files") else {
         return Ok(None);
@@ -411,7 +412,7 @@ fn script_tried(scope: &Scope<'_>) -> Option<String> {
     (tries.word(0) == "$fastcgi_script_name").then_some(regex)
 }
 
-/// How long a program has, and how long a body may be.
+/// The time a program has, and how long a body may be.
 fn limits(scope: &Scope<'_>, protocol: BackendProtocol, origin: &Origin) -> Vec<Setting> {
     let of = |end: &str| format!("{protocol}_{end}");
     let mut settings = Vec::from(bounds(scope, &protocol.to_string(), origin));
@@ -448,7 +449,7 @@ fn is_path_info(value: &str) -> bool {
     ["$fastcgi_path_info", "$path_info"].contains(&value)
 }
 
-/// What kettle tells programs with nginx's values.
+/// The parameters that kettle tells programs with nginx's values.
 const USUAL: [(&str, &[&str]); 20] = [
     ("QUERY_STRING", &["$query_string", "$args"]),
     ("REQUEST_METHOD", &["$request_method"]),
@@ -471,10 +472,10 @@ const USUAL: [(&str, &[&str]); 20] = [
     ("HTTP_HOST", &["$http_host", "$host$is_request_port$request_port"]),
     ("HTTP_AUTHORIZATION", &["$http_authorization"]),
 ];
-/// What fits each request.
+/// The parameters that fit each request.
 const OWN: [&str; 3] = ["CONTENT_LENGTH", "CONTENT_TYPE", "REQUEST_METHOD"];
 const ROOTS: [&str; 2] = ["$document_root", "$realpath_root"];
-/// How expressions for programs end.
+/// The ends of expressions for programs.
 const ENDS: [&str; 8] = ["(/|$)", "($|/)", "(?:/|$)", "(?:$|/)", "(/.*)?$", "(.*)$", "(/.+)$", "$"];
 const OVER_TLS: &str = "applications are spoken to in plain text";
 const MODIFIERS: &str = "requests go with both modifiers 0, as applications in Python take them";

@@ -18,14 +18,14 @@ use crate::nginx::syntax::Directive;
 use crate::nginx::variables::with_said;
 use crate::offer::list;
 
-/// What a `try_files` looks for.
+/// The files that a `try_files` looks for.
 struct Tries<'t> {
     directive: &'t Directive,
     paths: Vec<String>,
     fallback: Option<String>,
-    /// What is asked where nothing is there, and in which scope: by the same route.
+    /// The backend that is asked where nothing is there, and in which scope: by the same route.
     backend: Option<(Scope<'t>, &'t Directive)>,
-    /// What answers there by routes of its own.
+    /// The routes of its own that answer there.
     led: Option<Led<'t>>,
     /// True if the paths of the place are others below its folder.
     is_below: bool,
@@ -52,7 +52,8 @@ impl Writer<'_> {
         if !words.into_iter().any(is_raw) {
             return self.files_as(scope, route, here, true);
         }
-        // What was sent is the path where nothing of it is encoded, and nothing follows; elsewhere that is not looked for.
+        // The path that was sent is the path where nothing of it is encoded, and nothing follows; elsewhere that is not looked
+        // for.
         let mut same = route.clone();
         same.when.push(AS_SENT.to_owned());
         let mut routes = self.files_as(scope, same, here, true)?;
@@ -260,7 +261,7 @@ impl Writer<'_> {
         is_there.then_some(Root { folder, directive, path: None, strips: false })
     }
 
-    /// What is said of the files of a place.
+    /// Writes the settings of the files of a place.
     fn file_settings<'t>(
         &mut self,
         scope: &Scope<'t>,
@@ -367,7 +368,7 @@ impl Writer<'_> {
             },
             None if last.starts_with('@') => match scope.named(last) {
                 None => self.tell_of_last(directive),
-                // What a route takes off for its files, it takes off for its backend.
+                // The prefix that a route takes off for its files, it takes off for its backend.
                 Some(named) => match self.named_backend(scope, named).filter(|_| !is_below) {
                     Some(backend) => tries.backend = Some(backend),
                     None => tries.led = Some(Led::Named(named)),
@@ -408,7 +409,8 @@ impl Writer<'_> {
         self.named_answer(name, Answer::Closed, &directive.origin)
     }
 
-    /// What a location without a path passes requests to, where one route can say that of files and of a backend.
+    /// Returns the backend to which a location without a path passes requests, where one route can say that of files and of a
+    /// backend.
     fn named_backend<'t>(
         &self,
         scope: &Scope<'t>,
@@ -440,7 +442,7 @@ fn not_found(route: Route) -> Route {
     Route { answer: Answer::Text("{ status = 404 }".to_owned()), ..route }
 }
 
-/// What answers with a status where no file is found.
+/// Returns the answer with a status where no file is found.
 fn returned_status(status: &str) -> Option<Answer> {
     let status: u16 = status.parse().ok().filter(|it| (200..600).contains(it))?;
     Some(Answer::Text(format!("{{ status = {status} }}")))
@@ -456,7 +458,7 @@ fn has_one_program(scope: &Scope<'_>, pass: &Directive) -> bool {
     pass.name == "fastcgi_pass" && script.is_some_and(|it| !is_asked(it.word(1)))
 }
 
-/// What files are not asked by.
+/// The condition on the methods by which files are not asked.
 const OTHER_METHODS: &str = "{ method = [\"GET\", \"HEAD\"], not = true }";
 const AS_SENT: &str = "{ of = \"{uri}\", regex = \"[%?]\", not = true }";
 /// That of Debian's package.

@@ -1,4 +1,4 @@
-//! What holds for the whole process: workers, the log, limits.
+//! The settings of the whole process: workers, the log, limits.
 
 use kettle_config::quoted;
 
@@ -214,7 +214,7 @@ impl Writer<'_> {
     }
 }
 
-/// What kettle has room for where nothing is said, and at most.
+/// The room of kettle where nothing is said, and at most.
 const SPOOL_BYTES: u64 = 4 << 30;
 const SPOOL_BYTES_MAX: u64 = 64 << 40;
 

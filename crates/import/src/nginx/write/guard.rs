@@ -1,4 +1,4 @@
-//! Who may ask at a place, and how much: networks, passwords, limits by client; and what browsers may do with the answer.
+//! Access to a place: networks, passwords, limits by client; and what browsers may do with the answer.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::nginx::syntax::Directive;
 use crate::offer::list;
 
 impl Writer<'_> {
-    /// Who may ask at a place: settings of its route.
+    /// Returns the access to a place: settings of its route.
     pub(super) fn access<'t>(&self, scope: &Scope<'t>) -> Result<Vec<Setting>, Shut<'t>> {
         let password = self.basic_auth(scope)?;
         let mut settings = match self.free_networks(scope)? {
@@ -85,7 +85,7 @@ impl Writer<'_> {
         Ok(Some(("basic_auth", table, asked.origin.clone())))
     }
 
-    /// Whether the address that nginx looks at is the one that kettle knows, and no client chooses it.
+    /// True if the address that nginx looks at is the one that kettle knows, and no client chooses it.
     fn knows_client(&self, scope: &Scope<'_>) -> bool {
         let is_connected = || !self.takes_any_header && has_one_address(scope);
         self.proxies.are_those_of(scope).unwrap_or_else(is_connected)
@@ -160,7 +160,7 @@ fn satisfies_any(scope: &Scope<'_>) -> bool {
     scope.find("satisfy").is_some_and(|it| it.word(0) == "any")
 }
 
-/// The lists of a route that let in whom the first rule that fits lets in. Where no rule lies within an earlier one, the
+/// The lists of a route that let in whom the first rule that fits lets in. If no rule lies within an earlier one, the
 /// first that fits is the narrowest, too.
 fn networks<'t>(scope: &Scope<'t>, knows_client: bool) -> Result<Vec<Setting>, Shut<'t>> {
     let mut known: Vec<(bool, Network)> = Vec::new();
@@ -195,7 +195,7 @@ fn networks<'t>(scope: &Scope<'t>, knows_client: bool) -> Result<Vec<Setting>, S
     };
     let (allow, mut deny) = (of(true), of(false));
     let all: Vec<String> = everybody().iter().map(Network::to_string).collect();
-    // Whom no list names, an `allow` that is not empty keeps out.
+    // An `allow` that is not empty keeps out the clients that no list names.
     if !allow.is_empty() && all.iter().all(|network| deny.contains(network)) {
         deny.retain(|network| !all.contains(network));
     }
@@ -226,7 +226,7 @@ fn everybody() -> Vec<Network> {
     addresses.into_iter().filter_map(|address| Network::around(address, 0)).collect()
 }
 
-/// Whether the address that nginx looks at is the one that kettle knows: that of the connection, or of its PROXY header.
+/// True if the address that nginx looks at is the one that kettle knows: that of the connection, or of its PROXY header.
 fn has_one_address(scope: &Scope<'_>) -> bool {
     let takes_header = scope.outwards().flatten().any(takes_proxy);
     let is_told = scope.find("set_real_ip_from").is_some();
@@ -266,7 +266,7 @@ fn requests(zone: &Directive) -> Option<(u64, &'static str)> {
     Some((number.parse().ok().filter(|it| *it > 0)?, period))
 }
 
-/// Whether kettle takes all hashes of a file of users.
+/// True if kettle takes all hashes of a file of users.
 fn are_strong(text: &str) -> bool {
     users_of(text).all(|line| {
         let hash = line.split_once(':').map_or("", |(_, hash)| hash);

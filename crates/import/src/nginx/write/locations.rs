@@ -17,7 +17,7 @@ use crate::nginx::vocabulary::{Fate, Term};
 use crate::offer::list;
 
 impl Writer<'_> {
-    /// What a server asks before its routes, and its routes; what leaves nothing of it.
+    /// Writes the questions of a server before its routes, and its routes; returns what leaves nothing of it.
     pub(super) fn routes<'t>(
         &mut self,
         server: &Scope<'t>,
@@ -36,7 +36,7 @@ impl Writer<'_> {
             }
         };
         let spots = Spots::of(server);
-        // What is for missing files leads no file away.
+        // A directive for missing files leads no file away.
         let root = |scope: &Scope<'t>| scope.any_of(&["root", "alias"]).first().copied();
         let own = root(server).map(std::ptr::from_ref);
         let has_one_root =
@@ -111,7 +111,7 @@ impl Writer<'_> {
         };
         let Err(shut) = followed else {
             self.tell(spot.location.map_or(&[], |location| location.inner()));
-            // What is asked of a folder is asked of its index by another name.
+            // The questions about a folder are those about its index by another name.
             let asks = found.routes.iter().any(|it| asks_again(&it.when, &self.maps));
             for route in &mut found.routes {
                 if asks && matches!(route.answer, Answer::Files(..) | Answer::Programs(Some(_), _))
@@ -157,7 +157,7 @@ impl Writer<'_> {
         self.output.lose(origin, message, shut.why);
     }
 
-    /// What answers at the end of a way.
+    /// Returns the answer at the end of a way.
     pub(super) fn content<'t>(
         &mut self,
         scope: &Scope<'t>,
@@ -299,15 +299,15 @@ impl Writer<'_> {
 const ASKED_AGAIN: &str =
     "nginx asks its conditions of the index once more, which has another path";
 
-/// What closes a place whose `limit_except` stands beside `if`, `return` or `rewrite`. For the other methods nginx asks none of these,
-/// since they are not inherited: it would answer them otherwise than kettle.
+/// Returns the reason that closes a place whose `limit_except` stands beside `if`, `return` or `rewrite`. For the other methods
+/// nginx asks none of these, since they are not inherited: it would answer them otherwise than kettle.
 fn limited_before_it_decides<'t>(own: &[&'t Directive]) -> Option<Shut<'t>> {
     own.iter().find(|it| DECIDES.contains(&it.name.as_str()))?;
     let directive = own.iter().find(|it| it.name == "limit_except")?;
     Some(Shut { directive, why: "its other methods are not asked for what stands beside it" })
 }
 
-/// What nginx answers to those whom it lets in nowhere.
+/// Returns the answer of nginx to those that it lets in nowhere.
 fn refused(shut: &Shut<'_>) -> Answer {
     let status = if shut.directive.name == "internal" { 404 } else { 403 };
     Answer::Text(format!("{{ status = {status} }}"))
@@ -320,7 +320,7 @@ fn words_of(value: &str) -> Vec<String> {
 }
 
 impl Spot<'_> {
-    /// What the folders in it begin with.
+    /// Returns the text with which the folders in it begin.
     fn folder(&self) -> &str {
         match &self.key.place {
             Place::Any => "",
@@ -337,7 +337,7 @@ impl Spot<'_> {
     }
 }
 
-/// What nginx answers to who asks for a folder without its slash, where a backend answers below it.
+/// Returns the answer of nginx to a request for a folder without its slash, where a backend answers below it.
 fn slash_added(spots: &Spots<'_>, spot: &Spot<'_>) -> Option<Route> {
     let (Place::Text(path) | Place::Exact(path)) = &spot.key.place else { return None };
     let directive = spot.location.filter(|_| spot.key.regex.is_none())?;

@@ -1,4 +1,4 @@
-//! Where nginx's access logs go: the log of the process, and those of sites and routes.
+//! The targets of nginx's access logs: the log of the process, and those of sites and routes.
 
 use kettle_config::{Origin, quoted};
 
@@ -9,12 +9,12 @@ use crate::nginx::measure;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 
-/// What is known of logs so far.
+/// The knowledge on logs so far.
 #[derive(Default)]
 pub(super) struct Logs {
-    /// Where that of the process goes, as it is written.
+    /// The target of that of the process, as it is written.
     common: Option<String>,
-    /// Where that of the site at hand goes.
+    /// The target of that of the site at hand.
     site: Option<String>,
     /// In which form all of them are.
     format: &'static str,
@@ -61,14 +61,14 @@ impl Writer<'_> {
         }
     }
 
-    /// Where the lines of a site go, if not to the log of the process.
+    /// Returns where the lines of a site go, if not to the log of the process.
     pub(super) fn site_log(&mut self, scope: &Scope<'_>) -> Option<Setting> {
         let own = self.own_log(scope);
         self.logs.site = own.as_ref().map(|(_, target, _)| target.clone());
         own.filter(|(_, target, _)| Some(target) != self.logs.common.as_ref())
     }
 
-    /// Where the lines of a route go, if not where those of its site do.
+    /// Returns where the lines of a route go, if not where those of its site do.
     pub(super) fn route_log(&mut self, scope: &Scope<'_>) -> Option<Setting> {
         let own = self.own_log(scope);
         own.filter(|(_, target, _)| Some(target) != self.logs.site.as_ref())
@@ -101,7 +101,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Where a log goes, as it is written in a kettle.toml.
+    /// Returns where a log goes, as it is written in a kettle.toml.
     fn log_target(&mut self, log: &Directive) -> String {
         match log.word(0) {
             "off" => quoted("off"),
@@ -141,5 +141,5 @@ fn format_of(log: &Directive) -> &'static str {
     }
 }
 
-/// What kettle takes for a buffer.
+/// The largest buffer of kettle.
 const BUFFER_BYTES_MAX: u64 = 16 * 1024 * 1024;

@@ -1,5 +1,5 @@
-//! What answers where nothing is there of what a place looks for: routes before the one of its files, each with the condition that
-//! nothing is there. So a location without a path may do anything that a place may, and says itself what its answers say.
+//! The answer where nothing is there of what a place looks for: routes before the one of its files, each with the condition
+//! that nothing is there. So a location without a path may do anything that a place may, and says itself what its answers say.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -16,7 +16,7 @@ use crate::nginx::regex::split_at_bars;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 
-/// Where requests go for which nothing is there.
+/// The target of requests for which nothing is there.
 #[derive(Clone, Copy)]
 pub(super) enum Led<'t> {
     /// A location without a path.
@@ -185,7 +185,7 @@ fn begun_by_group(regex: Option<&str>, target: &str) -> Option<(String, String)>
     (is_begun && is_one).then(|| (format!("{case}^/(.*){rest}"), format!("/{target}")))
 }
 
-/// Who may ask where two places ask, one after the other; nothing if that is not the same.
+/// Returns who may ask where two places ask, one after the other; nothing if that is not the same.
 fn both(first: &[Setting], second: &[Setting]) -> Option<Vec<Setting>> {
     let is_limit = |it: &&Setting| it.0 == "rate_limit";
     let said = |all: &[Setting]| -> Vec<(&'static str, String)> {

@@ -8,7 +8,7 @@ use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 
 impl Writer<'_> {
-    /// For what of a server the next one of `to` is asked. Where nothing is said and there is another, nginx asks it after failures.
+    /// For what of a server the next one of `to` is asked. If nothing is said and there is another, nginx asks it after failures.
     pub(super) fn retry_on(
         &mut self,
         scope: &Scope<'_>,

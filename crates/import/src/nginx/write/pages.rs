@@ -159,7 +159,7 @@ fn target_of(page: &Directive, scope: &Scope<'_>) -> Option<(Vec<String>, String
     (!codes.is_empty()).then_some((codes, target))
 }
 
-/// Where a location sends clients from a place with an error, and with which status.
+/// Returns where a location sends clients from a place with an error, and with which status.
 fn sent_by(location: &Directive, scope: &Scope<'_>) -> Option<(String, u16)> {
     let decides = |it: &&Directive| {
         ["if", "rewrite", "return"].contains(&&*it.name) || it.name.ends_with("_pass")
@@ -172,7 +172,8 @@ fn sent_by(location: &Directive, scope: &Scope<'_>) -> Option<(String, u16)> {
     Some((to, status))
 }
 
-/// Where clients are sent from a place with an error. The path that was asked for is said without its query, which is said in a query.
+/// Returns where clients are sent from a place with an error. The path that was asked for is said without its query, which is
+/// said in a query.
 fn destination(text: &str, scope: &Scope<'_>, said: &Said) -> Option<String> {
     let text = with_said(text, said)?;
     let mut to = String::new();
@@ -188,7 +189,7 @@ fn destination(text: &str, scope: &Scope<'_>, said: &Said) -> Option<String> {
             Part::Variable("scheme") => to.push_str("{scheme}"),
             Part::Variable(name) => match said_by_service(scope, &format!("${name}")) {
                 Some(header) => to.push_str(&format!("{{auth:{header}}}")),
-                // What is set elsewhere is empty here.
+                // A variable set elsewhere is empty here.
                 None if names_of_services(scope).any(|it| it == name) => {}
                 None => return None,
             },
@@ -197,7 +198,7 @@ fn destination(text: &str, scope: &Scope<'_>, said: &Said) -> Option<String> {
     Template::is_destination(&to).then_some(to)
 }
 
-/// What `set` says in these blocks, the innermost first; nothing of what is set twice, or where an `if` holds.
+/// Returns the values of `set` in these blocks, the innermost first; nothing of what is set twice, or where an `if` holds.
 fn said_in<'t>(blocks: impl Iterator<Item = &'t [Directive]>) -> Said {
     let mut said = Said::new();
     let blocks: Vec<&[Directive]> = blocks.collect();
@@ -262,7 +263,7 @@ fn text_of(location: &Directive, scope: &Scope<'_>) -> Option<(String, u16)> {
     }
 }
 
-/// Where a location leads that is nothing but a redirect, and its status: a page for passwords.
+/// Returns where a location leads that is nothing but a redirect, and its status: a page for passwords.
 fn redirect_of(location: &Directive, scope: &Scope<'_>) -> Option<(String, u16)> {
     let mut own = location.inner().iter().filter(|it| it.name != "internal");
     let (Some(directive), None) = (own.next(), own.next()) else { return None };

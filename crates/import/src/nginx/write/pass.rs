@@ -15,12 +15,12 @@ use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, Said, field, parts, with_said};
 use crate::offer::{table, values};
 
-/// What a `proxy_pass` says.
+/// The parts of a `proxy_pass`.
 pub(super) struct Pass<'t> {
     pub(super) is_tls: bool,
     /// A host with or without a port, an `upstream`, or `unix:` and a path.
     pub(super) to: &'t str,
-    /// What the location's path is replaced by; empty if it stays.
+    /// The text by which the location's path is replaced; empty if it stays.
     pub(super) path: &'t str,
 }
 
@@ -85,7 +85,7 @@ impl Writer<'_> {
         Ok(route)
     }
 
-    /// What a `proxy_pass` says, with what `set` said in it.
+    /// Returns the target of a `proxy_pass`, with the values of `set` in it.
     fn pass_target(&self, directive: &Directive) -> Option<String> {
         let written = directive.word(0);
         let is_said =
@@ -121,7 +121,7 @@ impl Writer<'_> {
         name
     }
 
-    /// What servers get in place of the client's method, headers and body.
+    /// Returns the parts that servers get in place of the client's method, headers and body.
     fn replaced_parts<'t>(
         &self,
         scope: &Scope<'t>,
@@ -150,7 +150,7 @@ impl Writer<'_> {
         Ok(settings)
     }
 
-    /// What a server is sent.
+    /// Writes the settings of a request to a server.
     fn request_settings(
         &mut self,
         scope: &Scope<'_>,
@@ -318,8 +318,8 @@ fn whole_path<'t>(
     Ok(Some(rule))
 }
 
-/// What servers are sent in place of the path: whether the text of the place is taken off, and what is put before; nothing where
-/// the path stays.
+/// Returns the text for servers in place of the path: whether the text of the place is taken off, and what is put before;
+/// nothing where the path stays.
 fn replaced<'t>(
     pass: &Pass<'_>,
     directive: &'t Directive,
@@ -354,7 +354,7 @@ fn replaced<'t>(
     }
 }
 
-/// How long a server has that is asked by this protocol, and how much it is sent.
+/// The time a server has that is asked by this protocol, and how much it is sent.
 pub(super) fn bounds(scope: &Scope<'_>, protocol: &str, origin: &Origin) -> [Setting; 2] {
     let time = scope.find(&format!("{protocol}_read_timeout"));
     let seconds = time.map_or(Some(60), |it| measure::seconds(it.word(0)));
@@ -390,7 +390,7 @@ fn hosted<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     (!is_known).then_some(Shut { directive, why: OTHER_HOST })
 }
 
-/// What nginx is told to send as it came, and kettle would take for the name of a file.
+/// Returns the directive by which nginx is told to send as it came, and kettle would take for the name of a file.
 pub(super) fn ignored<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     fn has_internal(block: &[Directive]) -> bool {
         block.iter().any(|it| it.name == "internal" || has_internal(it.inner()))
@@ -403,7 +403,7 @@ pub(super) fn ignored<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     has_internal(scope.server().own()).then_some(Shut { directive, why: FOLLOWED })
 }
 
-/// Where files are tried first, backends are asked for those that are there, and for others another place is.
+/// If files are tried first, backends are asked for those that are there, and for others another place is.
 fn by_file<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     let directive = scope.own().iter().find(|it| it.name == "try_files")?;
     Some(Shut { directive, why: THERE })
@@ -412,7 +412,7 @@ fn by_file<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
 /// Directives that take headers out of requests, or put others in their place.
 pub(super) const INPUT_HEADERS: [&str; 2] = ["more_clear_input_headers", "more_set_input_headers"];
 const REQUEST_ID: &str = "X-Request-Id";
-/// What nginx passes on unless it is told not to, and the settings for that.
+/// The parts that nginx passes on unless it is told not to, and the settings for that.
 const PASSED: [(&str, &str); 2] =
     [("proxy_pass_request_headers", "pass_headers"), ("proxy_pass_request_body", "pass_body")];
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];

@@ -1,4 +1,4 @@
-//! What nginx does with a request before it looks for an answer: `set`, `if`, `return` and `rewrite`, one after the other. Of a
+//! The work of nginx on a request before it looks for an answer: `set`, `if`, `return` and `rewrite`, one after the other. Of a
 //! location each way through them becomes a route, of a server an entry that is asked before routes.
 
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ use crate::nginx::variables::{Part, Said, is_group, parts, with_said};
 /// A way through what is asked one after the other.
 #[derive(Clone)]
 pub(super) struct Way<'t> {
-    /// What holds: of the location, or of an `if` in it.
+    /// The scope in force: of the location, or of an `if` in it.
     pub(super) scope: Scope<'t>,
     pub(super) when: Vec<String>,
     rules: Vec<Rule>,
@@ -179,7 +179,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What is said of variables at the end of a way, once for each text of a map that chooses a server.
+    /// Returns the values of variables at the end of a way, once for each text of a map that chooses a server.
     fn chosen<'t>(
         &self,
         way: &Way<'t>,
@@ -396,7 +396,7 @@ fn leads_within<'t>(rule: &Rule, way: &Way<'t>, found: &Found<'_, 't>) -> Option
     (pass.ends_with("$request_uri") && parts(pass).iter().any(is_said)).then_some(location)
 }
 
-/// How long a body may be at a place, in bytes; nothing where there is no bound.
+/// The longest body at a place, in bytes; nothing where there is no bound.
 fn body_bound(scope: &Scope<'_>) -> Option<u64> {
     let said = scope.find("client_max_body_size").map(|it| measure::bytes(it.word(0)));
     said.unwrap_or(Some(BODY_BYTES)).filter(|bytes| *bytes > 0)

@@ -26,7 +26,7 @@ pub(super) struct Spot<'t> {
 /// The places of a server.
 pub(super) struct Spots<'t> {
     pub(super) all: Vec<Spot<'t>>,
-    /// Where they are: a server may have a hundred thousand.
+    /// Their numbers by place: a server may have a hundred thousand.
     numbers: HashMap<(Place, Option<String>), usize>,
     /// Locations to which no request comes, and those that get theirs.
     pub(super) dead: Vec<(&'t Directive, &'t Directive)>,
@@ -201,7 +201,7 @@ impl<'t> Spots<'t> {
                 wider(pattern)
             }
         };
-        // What goes to programs and is none is closed, and never sent.
+        // A request for programs to which none answers is closed, and never sent.
         let is_run = directive.inner().iter().any(|it| it.name == "fastcgi_pass");
         let programs = of_programs(&regex).filter(|_| is_run && shut.is_none());
         if let Some(programs) = programs {
@@ -365,7 +365,7 @@ fn place_of(scope: &Scope<'_>, kind: LocationKind, path: &str) -> Place {
     }
 }
 
-/// What an alias, said here or further out, has in place of a path; nothing where there is none.
+/// Returns the folder that an alias, said here or further out, has in place of a path; nothing where there is none.
 pub(super) fn aliased(scope: &Scope<'_>, path: &str) -> Option<String> {
     let alias =
         scope.any_of(&["root", "alias"]).first().copied().filter(|it| it.name == "alias")?;

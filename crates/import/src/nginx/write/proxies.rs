@@ -11,17 +11,17 @@ use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::offer::list;
 
-/// What is said of proxies in all of `http`.
+/// The settings of proxies in all of `http`.
 #[derive(Default)]
 pub(super) struct Proxies {
     trust: Option<Trust>,
-    /// Where that stands.
+    /// The place of that.
     carried: Vec<Origin>,
-    /// Where networks stand that are not carried over.
+    /// The places where networks stand that are not carried over.
     lost: Vec<Origin>,
 }
 
-/// What all servers say alike.
+/// The settings that all servers have alike.
 struct Trust {
     real_ip: RealIp,
     networks: Vec<Network>,
@@ -46,7 +46,7 @@ impl RealIp {
         }
     }
 
-    /// Whether nginx finds a client by a header of requests.
+    /// True if nginx finds a client by a header of requests.
     fn takes_header(&self) -> bool {
         !self.networks.is_empty() && self.header != "proxy_protocol"
     }
@@ -93,12 +93,12 @@ impl Proxies {
         Self { lost, ..Self::default() }
     }
 
-    /// Whether a place finds clients as listeners do; nothing where these trust no header.
+    /// Tells whether a place finds clients as listeners do; nothing where these trust no header.
     pub(super) fn are_those_of(&self, scope: &Scope<'_>) -> Option<bool> {
         Some(self.trust.as_ref()?.real_ip == RealIp::of(scope))
     }
 
-    /// Whether a directive about them means here what it meant there, as far as it is one of several.
+    /// True if a directive about them means here what it meant there, as far as it is one of several.
     pub(super) fn have(&self, directive: &Directive) -> bool {
         match directive.name.as_str() {
             "set_real_ip_from" if self.trust.is_none() => !self.lost.contains(&directive.origin),

@@ -12,7 +12,7 @@ use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, parts};
 
-/// Where the files of a place lie.
+/// The folder in which the files of a place lie.
 pub(super) struct Root<'t> {
     pub(super) folder: PathBuf,
     pub(super) directive: &'t Directive,

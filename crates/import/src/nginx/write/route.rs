@@ -31,10 +31,10 @@ pub(super) struct Key {
     pub(super) is_first: bool,
 }
 
-/// What answers.
+/// The answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// What the rules of the route say.
+    /// The answer of the route's rules.
     Rules,
     /// A folder, and the backend for what is not in it.
     Files(PathBuf, Option<String>),
@@ -89,10 +89,10 @@ pub(super) struct Route {
     /// Conditions, each a table in braces.
     pub(super) when: Vec<String>,
     pub(super) answer: Answer,
-    /// Who may ask it.
+    /// The access to it.
     pub(super) access: Vec<Setting>,
     pub(super) rules: Vec<Rule>,
-    /// What takes the place of its text in the path that is looked for.
+    /// The text in place of its text in the path that is looked for.
     pub(super) replaced: Option<String>,
     pub(super) settings: Vec<Setting>,
     /// True if its settings say which pages errors have.
@@ -228,6 +228,6 @@ pub(super) fn spoken(directive: &Directive) -> String {
     }
 }
 
-/// Whom nobody is left of.
+/// The list from which nobody is left out.
 pub(super) const EVERYBODY: &str = "[\"0.0.0.0/0\", \"::/0\"]";
 const SPOKEN_MAX: usize = 60;

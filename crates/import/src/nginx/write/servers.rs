@@ -26,8 +26,8 @@ struct Socket {
 }
 
 impl Socket {
-    /// What keeps slashes in a row there: nginx reads the path of a request as the default server says, or the one of the name in
-    /// TLS, before it knows which server is asked.
+    /// Returns the directive that keeps slashes in a row there: nginx reads the path of a request as the default server says,
+    /// or the one of the name in TLS, before it knows which server is asked.
     fn unmerged<'t>(&self, servers: &[ServerBlock<'t>]) -> Option<&'t Directive> {
         let counts = |number: &&usize| self.listen.is_tls || **number == self.default;
         let mut here = self.servers.iter().filter(counts).filter_map(|it| servers.get(*it));
@@ -428,7 +428,7 @@ fn is_guarded(block: &[Directive]) -> bool {
     block.iter().any(|it| guards(it) || is_guarded(it.inner()))
 }
 
-/// Where kernel TLS was turned off by name.
+/// Returns the place where kernel TLS was turned off by name.
 fn ktls_option(commands: &[&Directive]) -> Option<Origin> {
     let options = commands.iter().find(|command| command.word(0) == "Options")?;
     let is_off = options.word(1).split(',').any(|option| option.trim() == "-KTLS");

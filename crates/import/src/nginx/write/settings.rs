@@ -65,7 +65,7 @@ impl Writer<'_> {
         settings
     }
 
-    /// What is compressed on the way.
+    /// Writes what is compressed on the way.
     pub(super) fn compression(&mut self, scope: &Scope<'_>) -> Vec<Setting> {
         let coders = [("brotli", "br"), ("zstd", "zstd"), ("gzip", "gzip")];
         let on: Vec<_> = coders.into_iter().filter(|(name, _)| scope.is_on(name)).collect();
@@ -104,7 +104,7 @@ impl Writer<'_> {
         settings
     }
 
-    /// What responses say beside what they are.
+    /// Writes the headers of responses.
     pub(super) fn header_settings(&mut self, scope: &Scope<'_>, origin: &Origin) -> Vec<Setting> {
         let headers = self.headers(scope);
         self.said_of(scope, headers, origin)
@@ -129,7 +129,7 @@ impl Writer<'_> {
         for hidden in hidden {
             let name = hidden.word(0);
             let is_known = headers.iter().any(|known| known.name.eq_ignore_ascii_case(name));
-            // What kettle writes itself is not the backend's.
+            // A header that kettle writes itself is not the backend's.
             let is_ours = is_own_header(name)
                 || ["server", "date"].iter().any(|it| name.eq_ignore_ascii_case(it));
             if !is_known && !is_ours {
@@ -181,7 +181,7 @@ impl Writer<'_> {
         settings
     }
 
-    /// What the redirects of a route say: nginx sends a page with them, by whose type some maps go.
+    /// Fits the redirects of a route: nginx sends a page with them, by whose type some maps go.
     pub(super) fn as_page(&mut self, route: &mut Route) {
         if route.answer != Answer::Rules || route.rules.iter().all(|it| it.status.is_none()) {
             return;
@@ -198,7 +198,7 @@ impl Writer<'_> {
         }
     }
 
-    /// How fast responses go.
+    /// Writes the rates of responses.
     pub(super) fn rate_settings(&mut self, scope: &Scope<'_>) -> Vec<Setting> {
         let mut settings = Vec::new();
         for name in ["limit_rate", "limit_rate_after"] {
@@ -343,7 +343,7 @@ pub(super) fn elsewhere_of(index: &Directive) -> Option<usize> {
     names.iter().all(|name| !name.contains(['/', '$', '{']) && !name.is_empty()).then_some(at)
 }
 
-/// What happens at symbolic links.
+/// Returns the treatment of symbolic links.
 pub(super) fn symlinks_of(scope: &Scope<'_>) -> &'static str {
     match scope.find("disable_symlinks") {
         Some(it) if ["on", "if_not_owner"].contains(&it.word(0)) => "never",
@@ -351,7 +351,7 @@ pub(super) fn symlinks_of(scope: &Scope<'_>) -> &'static str {
     }
 }
 
-/// Whether a field sends clients to QUIC, which nobody speaks here.
+/// True if a field sends clients to QUIC, which nobody speaks here.
 fn is_for_quic(added: &Directive) -> bool {
     let value = added.word(1).to_ascii_lowercase();
     let names = |name: &str| added.word(0).eq_ignore_ascii_case(name);
@@ -367,7 +367,7 @@ fn is_of_expiry(name: &str) -> bool {
 pub(super) struct Added {
     name: String,
     pub(super) values: Vec<String>,
-    /// Whether errors have it as well.
+    /// True if errors have it as well.
     pub(super) always: bool,
 }
 
@@ -392,12 +392,12 @@ const RATE_MAX: u64 = 1 << 40;
 /// The longest that kettle lets a response be kept: ten years, as `expires max` says.
 const EXPIRES_MAX: u32 = 3650 * 24 * 3600;
 
-/// What nginx compresses by default.
+/// The length from which nginx compresses by default.
 const LENGTH_MIN: u64 = 20;
 
 const NO_QUIC: &str = "nobody answers QUIC here, and clients would look for it in vain";
 
-/// What a word of `expires` is here; empty for none.
+/// Returns the meaning of a word of `expires`; empty for none.
 fn expires_of(word: &str) -> Option<String> {
     match word {
         "off" | "" => Some(String::new()),

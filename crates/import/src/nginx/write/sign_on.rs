@@ -17,7 +17,7 @@ use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, parts, said_by_service};
 use crate::offer::{list, table, values};
 
-/// What becomes of each URI that an `auth_request` of a server has: a table without its last brace, or why it is none.
+/// The fate of each URI that an `auth_request` of a server has: a table without its last brace, or why it is none.
 pub(super) type SignOns = BTreeMap<String, Result<String, &'static str>>;
 
 impl Writer<'_> {
@@ -103,7 +103,7 @@ impl Writer<'_> {
         Ok(text)
     }
 
-    /// What the service is told besides what the client says: the directive for its host, and all others.
+    /// Returns the headers for the service besides those of the client: the directive for its host, and all others.
     #[expect(clippy::type_complexity, reason = "names, each with its values")]
     fn told<'t>(
         &self,
@@ -199,7 +199,7 @@ fn asked<'t>(scope: &Scope<'t>) -> Option<&'t Directive> {
 }
 
 const FORWARD_AUTH: &str = "forward_auth";
-/// What kettle says of a client in each request.
+/// The headers of kettle on a client in each request.
 const OURS: [&str; 6] = [
     "host",
     "forwarded",

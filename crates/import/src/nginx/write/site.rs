@@ -19,7 +19,7 @@ pub(super) struct ServerBlock<'t> {
     pub(super) origin: &'t Origin,
     pub(super) listens: Vec<Listen>,
     pub(super) names: Vec<String>,
-    /// Where a name stands that is for others, too, than those in `names`.
+    /// The place of a name that is for others, too, than those in `names`.
     pub(super) unwritten: Option<Origin>,
 }
 
@@ -56,7 +56,7 @@ impl ServerBlock<'_> {
         self.scope.find("ssl_verify_client").is_some_and(|it| it.word(0) != "off")
     }
 
-    /// How many places it has: itself, and its locations.
+    /// The number of places it has: itself, and its locations.
     pub(super) fn places(&self) -> usize {
         1 + location::count(self.scope.own())
     }
@@ -191,7 +191,7 @@ impl Writer<'_> {
             self.leave_server_out(&shut);
             return None;
         }
-        // Where the lines of a route go depends on its site's.
+        // The target of a route's lines depends on its site's.
         self.site_log(scope);
         let routes = self.routes(scope);
         routes.map_err(|shut| self.leave_server_out(&shut)).ok()

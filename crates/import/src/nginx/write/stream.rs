@@ -205,7 +205,7 @@ impl Writer<'_> {
     ) -> (Vec<Entry<'t>>, Option<Target<'t>>) {
         let (mut default, mut place) = (None, &map.origin);
         let mut sites: Vec<Entry<'_>> = Vec::new();
-        // What is for names that the default must not get.
+        // The directive for names that the default must not get.
         let mut unwritten: Option<&Directive> = None;
         let has_hostnames = map.inner().iter().any(|it| it.name == "hostnames");
         for entry in map.inner() {
@@ -468,7 +468,7 @@ fn without_port(address: &str) -> &str {
     }
 }
 
-/// What says by which cookie clients come back to their server.
+/// Returns the directive that says by which cookie clients come back to their server.
 fn sticky(upstream: &[Directive]) -> Option<&Directive> {
     upstream.iter().find(|it| it.name == "sticky" && names_cookie(it))
 }

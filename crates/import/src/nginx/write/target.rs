@@ -1,4 +1,4 @@
-//! Where connections and requests go: an `upstream` or an address, and the name of the backend for one way to get there.
+//! The targets of connections and requests: an `upstream` or an address, and the name of the backend for one way to get there.
 
 use kettle_config::{BackendProtocol, Origin};
 
@@ -8,17 +8,17 @@ use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::field;
 
-/// Where they go.
+/// The target.
 pub(super) struct Target<'t> {
     pub(super) name: String,
     pub(super) upstream: Option<&'t Directive>,
     /// An address, where there is no such `upstream`.
     pub(super) address: String,
     pub(super) is_tls: bool,
-    /// What programs are told by.
+    /// The protocol in which programs are told.
     pub(super) protocol: Option<BackendProtocol>,
     pub(super) is_stream: bool,
-    /// Whether its `upstream` is another backend's, too.
+    /// True if its `upstream` is another backend's, too.
     pub(super) is_shared: bool,
 }
 
@@ -99,7 +99,7 @@ impl Writer<'_> {
     }
 }
 
-/// What asks.
+/// The kind of question.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Http,
@@ -115,7 +115,7 @@ pub(super) fn with_port(address: &str, port: u16) -> String {
     if has_port { address.to_owned() } else { format!("{address}:{port}") }
 }
 
-/// What is said of how a backend is asked, how it is to be trusted and shown who asks; and whether that is about TLS.
+/// The directives on how a backend is asked, how it is to be trusted and shown who asks; and whether that is about TLS.
 const SAID: [(&str, bool); 10] = [
     ("proxy_connect_timeout", false),
     ("proxy_timeout", false),

@@ -1,4 +1,4 @@
-//! What is there for a place: conditions about files, and locations that answer for what is missing.
+//! The files of a place: conditions about them, and locations that answer for what is missing.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::route::{Place, Route};
 use crate::nginx::map::Map;
 use crate::nginx::scope::{Scope, of_backends};
 
-/// Where conditions look for the files of a place.
+/// The folder in which conditions look for the files of a place.
 #[derive(Clone, Debug)]
 pub(super) struct Folder<'f> {
     pub(super) path: &'f Path,
@@ -82,7 +82,7 @@ pub(super) fn say_alike(files: &Scope<'_>, backend: &Scope<'_>) -> bool {
     ANSWERS.iter().all(is_same) && (hides.is_none() || files.all("add_header").is_empty())
 }
 
-/// What is said of answers by files and by backends.
+/// The directives on answers by files and by backends.
 const ANSWERS: [&str; 12] = [
     "add_header",
     "expires",
@@ -120,5 +120,5 @@ pub(super) fn is_of_missing(when: &[String]) -> bool {
     })
 }
 
-/// What turns a condition round.
+/// The setting that turns a condition round.
 const NOT: &str = ", not = true";

@@ -1,4 +1,4 @@
-//! What nginx says of TLS: what is offered, sessions, certificates and clients' certificates.
+//! The directives of nginx on TLS: what is offered, sessions, certificates and clients' certificates.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use crate::openssl::VERSIONS;
 pub(super) type Pair = (PathBuf, PathBuf, Option<PathBuf>, Origin);
 
 impl Writer<'_> {
-    /// `[tls]`. What is offered is what all servers have in common.
+    /// `[tls]`. The offer is what all servers have in common.
     pub(super) fn tls(&mut self, scopes: &[&Scope<'_>], streams: &[&Directive]) {
         self.output.text.table("[tls]", None);
         if let Some(offer) = self.common_offer(scopes) {
@@ -172,7 +172,7 @@ impl Writer<'_> {
         at
     }
 
-    /// What servers are offered, which the directives for clients say nothing of.
+    /// Writes the offer to servers, of which the directives for clients say nothing.
     pub(super) fn offer_to_servers(&mut self, scope: &Scope<'_>) -> Offer {
         let offer = tls_offer(scope.find("proxy_ssl_protocols"), scope.find("proxy_ssl_ciphers"));
         // A client's own order is the one that it offers.
@@ -315,18 +315,20 @@ fn tls_offer<'d>(versions: Option<&'d Directive>, ciphers: Option<&'d Directive>
     TlsOffer { versions, ciphers, ..TlsOffer::default() }
 }
 
-/// What makes clients' certificates, which all must have, harder to get than kettle does. Who need not have one comes without.
+/// Returns the directive that makes clients' certificates, which all must have, harder to get than kettle does. A client that
+/// need not have one comes without.
 pub(super) fn laxer_client_auth<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     scope.find("ssl_verify_client").filter(|it| it.word(0) == "on")?;
     asks_responders(scope).map(|directive| Shut { directive, why: NO_OCSP })
 }
 
-/// What has others asked if a client's certificate was revoked.
+/// Returns the directive that has others asked if a client's certificate was revoked.
 fn asks_responders<'t>(scope: &Scope<'t>) -> Option<&'t Directive> {
     scope.find("ssl_ocsp").filter(|it| it.word(0) != "off")
 }
 
-/// What makes a backend's certificate harder to get than kettle does. nginx looks at the list where it verifies.
+/// Returns the directive that makes a backend's certificate harder to get than kettle does. nginx looks at the list where it
+/// verifies.
 pub(super) fn laxer_backend<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     let directive = scope.find("proxy_ssl_crl").filter(|_| scope.is_on("proxy_ssl_verify"))?;
     Some(Shut { directive, why: NO_CRL })

@@ -38,10 +38,10 @@ impl Writer<'_> {
 
 /// The statuses that `add_header` is for, unless it says `always`.
 const ADDED_TO: [u16; 10] = [200, 201, 204, 206, 301, 302, 303, 304, 307, 308];
-/// What an answer says whose type goes by its path.
+/// The setting of an answer whose type goes by its path.
 pub(super) const BY_PATH: &str = "type_by_path = true";
 
-/// What names a charset.
+/// Returns the directive that names a charset.
 fn charset_of<'t>(scope: &Scope<'t>) -> Option<&'t Directive> {
     let charset = scope.find("charset")?;
     (charset.word(0) != "off" && !charset.word(0).contains('$')).then_some(charset)
@@ -114,7 +114,7 @@ pub(super) fn type_of(scope: &Scope<'_>, extension: &str) -> Option<String> {
     entries.find(is_it).map(|entry| entry.name.clone())
 }
 
-/// How many extensions of nginx's own table a file may lack that has it.
+/// The number of extensions of nginx's own table a file may lack that has it.
 const LACKS_MAX: usize = 20;
 /// nginx's own.
 const CHARSET_TYPES: [&str; 6] = [
@@ -126,6 +126,6 @@ const CHARSET_TYPES: [&str; 6] = [
     "application/rss+xml",
 ];
 
-/// What nginx names where no `types` does.
+/// The types that nginx names where no `types` does.
 const OF_NGINX: [(&str, &str); 3] =
     [("html", "text/html"), ("gif", "image/gif"), ("jpg", "image/jpeg")];

@@ -1,4 +1,4 @@
-//! What responses say of the state of files, and what conditions of requests ask of it.
+//! The headers of responses on the state of files, and the conditions of requests on it.
 
 use kettle_config::{Origin, quoted};
 
