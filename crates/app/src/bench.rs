@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 
 use crate::output::fail;
 
-/// Whether these words, the program's name first, are for that program; `kettle help bench` is too.
+/// True if these words, the program's name first, are for that program; `kettle help bench` is too.
 pub(crate) fn is_asked_for(words: &[OsString]) -> bool {
     let mut words = words.iter().skip(1).skip_while(|word| *word == "help");
     words.next().is_some_and(|word| word == "bench" || word == "calibrate")

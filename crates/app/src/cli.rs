@@ -125,7 +125,7 @@ pub(crate) struct ConfigArgument {
 }
 
 impl ConfigArgument {
-    /// Where the configuration is.
+    /// Returns the path of the configuration.
     pub(crate) fn path(&self) -> &Path {
         let named = self.file.as_deref().or(self.config.as_deref());
         named.unwrap_or(Path::new(DEFAULT_CONFIG))
@@ -185,7 +185,7 @@ pub(crate) struct DoctorArguments {
     pub(crate) json: bool,
 }
 
-/// How bad a finding is.
+/// The weight of a finding.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum FailOn {
     /// Something to look at, marked `!`: a certificate that ends soon
@@ -267,7 +267,7 @@ pub(crate) enum CtlCommand {
     },
     /// Show open tunnels: who, where to, how much by which path
     Tunnels {
-        /// How many are shown one by one, 1000 at most
+        /// The number of those shown one by one, 1000 at most
         #[arg(long, value_name = "N", default_value_t = 20,
               value_parser = clap::value_parser!(u16).range(..=1_000))]
         top: u16,
@@ -385,10 +385,10 @@ fn parse_host(text: &str) -> Result<IpAddr, String> {
     }
 }
 
-/// Where a configuration is looked for.
+/// The place where a configuration is looked for.
 pub(crate) const DEFAULT_CONFIG: &str = "/etc/kettle/kettle.toml";
 
-/// Where the packaged configuration puts the control socket.
+/// The place where the packaged configuration puts the control socket.
 pub(crate) const DEFAULT_SOCKET: &str = "/run/kettle/admin.sock";
 
 const EXAMPLES: &str = "\

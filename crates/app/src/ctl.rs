@@ -153,8 +153,8 @@ fn print_json(reply: &Reply) -> ExitCode {
     }
 }
 
-/// Where the server is asked. That a configuration is half edited must not keep anybody from asking, and whether it will do is
-/// for the server to say: where it does not help, the usual socket is taken if it is there.
+/// Returns the socket at which the server is asked. That a configuration is half edited must not keep anybody from asking, and
+/// whether it will do is for the server to say: where it does not help, the usual socket is taken if it is there.
 fn socket(arguments: &CtlArguments) -> Result<PathBuf, ExitCode> {
     let Some(path) = &arguments.config else { return Ok(arguments.socket.clone()) };
     let (shown, usual) = (path.display(), &arguments.socket);
@@ -187,5 +187,5 @@ fn socket(arguments: &CtlArguments) -> Result<PathBuf, ExitCode> {
     }
 }
 
-/// What they are for, as a comment of a zone file.
+/// The comment on records in a zone file.
 const DNS_RECORDS_HEAD: &str = "; as long as such a record stays, whoever has the key of the account can have certificates for the name";

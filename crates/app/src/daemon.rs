@@ -34,7 +34,7 @@ pub(crate) fn leave_terminal(words: &[OsString]) -> ExitCode {
     started.unwrap_or_else(|error| fail(format_args!("cannot leave the terminal: {error}")))
 }
 
-/// Whether this is the process that was started without a terminal.
+/// True if this is the process that was started without a terminal.
 pub(crate) fn has_left() -> bool {
     std::env::var_os(MARK).is_some()
 }
@@ -51,7 +51,8 @@ fn take_name() {
 /// A process that serves in the background or writes its messages to a file.
 #[derive(Default)]
 pub(crate) struct Background {
-    /// Where output goes once nobody waits for it, if the terminal was left. Opened before clients can take the last descriptor.
+    /// The file to which output goes once nobody waits for it, if the terminal was left. Opened before clients can take the
+    /// last descriptor.
     nothing: Option<File>,
     messages: Option<File>,
 }
@@ -83,7 +84,7 @@ impl Background {
         PidFile::write(path, self.messages.as_ref())
     }
 
-    /// Whether messages have a file of their own, which nobody watches who waits for the start.
+    /// True if messages have a file of their own, which nobody watches who waits for the start.
     pub(crate) fn has_messages(&self) -> bool {
         self.messages.is_some()
     }

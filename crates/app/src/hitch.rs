@@ -109,7 +109,7 @@ fn start(
     Ok(code)
 }
 
-/// What a reload reads: the same command line, and its file as it is now.
+/// Loads what a reload reads: the same command line, and its file as it is now.
 fn load(dialect: Dialect, arguments: &[String], is_root: bool) -> Result<Config, Vec<Diagnostic>> {
     match command_line(dialect, arguments, &ThisMachine)? {
         Asked::Run(imported) => Ok(without_user_unless(is_root, imported.config()?)),

@@ -1,4 +1,4 @@
-//! `kettle import`: another program's configuration as a kettle.toml. What imports ask of this machine.
+//! `kettle import`: another program's configuration as a kettle.toml. The questions of imports to this machine.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -40,7 +40,7 @@ pub(crate) fn import(arguments: &ImportArguments) -> ExitCode {
             return summarize(&imported, &Report { mistakes, ..Report::default() });
         }
         Err(diagnostics) => {
-            // What is missing may have been left out, and nobody sees the text that says so.
+            // A part that is missing may have been left out, and nobody sees the text that says so.
             imported.warnings.iter().for_each(warn_of);
             return fail_with(&diagnostics);
         }
@@ -116,7 +116,7 @@ impl Surroundings for ThisMachine {
     }
 
     fn is_there(&self, path: &Path) -> bool {
-        // What cannot be looked at may be there.
+        // A path that cannot be looked at may be there.
         !matches!(path.try_exists(), Ok(false))
     }
 
@@ -168,6 +168,6 @@ fn look_up(host: &str) -> io::Result<Vec<IpAddr>> {
 /// That not all places were carried over.
 const SOME_CLOSED: u8 = 3;
 
-/// What hosts were found to be last. The keeper, which was this process once, has what was found before the start, and asks
+/// The last addresses of hosts. The keeper, which was this process once, has what was found before the start, and asks
 /// no resolver: that runs much foreign code on what strangers answer.
 static LOOKED_UP: Mutex<BTreeMap<String, Vec<IpAddr>>> = Mutex::new(BTreeMap::new());

@@ -1,4 +1,4 @@
-//! What is made from the declarations of the command line and of the configuration: the schema, the reference, manual pages and
+//! Pages made from the declarations of the command line and of the configuration: the schema, the reference, manual pages and
 //! completions.
 
 use std::fs;
@@ -57,5 +57,5 @@ fn write_all(directory: &Path, date: &str) -> io::Result<()> {
 
 const PROGRAM: &str = "kettle";
 
-/// What stands below each page.
+/// The text below each page.
 const SOURCE: &str = concat!("kettle ", env!("CARGO_PKG_VERSION"));

@@ -1,4 +1,4 @@
-//! What the commands have in common that are a configuration by themselves: `serve`, `terminate`, `originate`.
+//! The common part of the commands that are a configuration by themselves: `serve`, `terminate`, `originate`.
 
 use std::io::{self, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -55,7 +55,7 @@ fn reached_at(ip: IpAddr) -> Vec<IpAddr> {
     by_ipv4.into_iter().chain(by_ipv6).collect()
 }
 
-/// What to type into a browser on another device, where others reach this machine.
+/// Returns the URLs for a browser on another device, where others reach this machine.
 pub(crate) fn urls_for_others(address: SocketAddr) -> Vec<String> {
     let ips = if address.ip().is_unspecified() { reached_at(address.ip()) } else { Vec::new() };
     ips.into_iter().map(|ip| url(SocketAddr::new(ip, address.port()))).collect()
@@ -97,7 +97,7 @@ fn how_to_trust(made: &MadeCertificate, address: SocketAddr) -> String {
     }
 }
 
-/// What to type into a browser on this machine.
+/// Returns the URL for a browser on this machine.
 pub(crate) fn url(address: SocketAddr) -> String {
     let port = address.port();
     let host = match address.ip() {
@@ -111,7 +111,7 @@ pub(crate) fn url(address: SocketAddr) -> String {
     }
 }
 
-/// Whether the name reaches it: of all loopback addresses it stands for these.
+/// True if the name reaches it: of all loopback addresses it stands for these.
 fn is_localhost(ip: IpAddr) -> bool {
     ip == Ipv4Addr::LOCALHOST || ip == Ipv6Addr::LOCALHOST
 }

@@ -1,4 +1,4 @@
-//! What commands print, mistakes in a configuration among it.
+//! The output of commands, mistakes in a configuration among it.
 
 use std::fmt::Display;
 use std::io::{self, Write};

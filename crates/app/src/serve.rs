@@ -34,7 +34,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> ExitCode {
         return fail(refusal);
     }
     match config(arguments, &directory) {
-        // What becomes of the certificate is news.
+        // The fate of the certificate is news.
         Ok(config) => {
             let level = if has_domain { "info" } else { "warn" };
             run(config, level, |supervisor| greet(supervisor, arguments, &directory))
@@ -54,7 +54,7 @@ fn config(arguments: &ServeArguments, directory: &Path) -> Result<Config, Vec<Di
         false => Config::for_folder(directory, arguments.address()),
     };
     config.server.workers = arguments.workers.map(usize::from);
-    // Who saves a file and loads the page again wants to see it.
+    // An author that saves a file and loads the page again wants to see it.
     config.limits.revalidate = Duration::ZERO;
     if !arguments.quiet {
         log_to_terminal(&mut config);
@@ -64,7 +64,7 @@ fn config(arguments: &ServeArguments, directory: &Path) -> Result<Config, Vec<Di
         listener.kind = ListenerKind::Https(HttpsListener {
             path: arguments.path,
             crossover: arguments.crossover,
-            // Who tries things out types addresses by hand.
+            // A person that tries things out types addresses by hand.
             plain_http: PlainHttp::Redirect,
             ..HttpsListener::default()
         });

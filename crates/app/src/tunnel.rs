@@ -97,7 +97,7 @@ fn originating(arguments: &OriginateArguments) -> Config {
     config(tunnel, listener, std::slice::from_ref(&arguments.to), Some(tls))
 }
 
-/// What both directions have in common.
+/// Returns the configuration that both directions have in common.
 fn config(
     tunnel: &TunnelArguments,
     listener: Listener,
@@ -125,7 +125,7 @@ fn config(
     config
 }
 
-/// What a configuration is not allowed either.
+/// Refuses a listener that is not allowed in a configuration either.
 fn refuse(listen: SocketAddr, to: &[ServerAddress], alpn: &[String]) -> Option<ExitCode> {
     if !do_protocols_fit(alpn) {
         return Some(fail("--alpn names more protocols than a ClientHello has room for"));

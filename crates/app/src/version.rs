@@ -1,4 +1,4 @@
-//! What `kettle --version` says: the version and what it was built from, and what does TLS in it.
+//! The output of `kettle --version`: the version and what it was built from, and what does TLS in it.
 
 /// The version in the first line, for programs that read it; then the rest, for people.
 pub(crate) const VERSION: &str = concat!(

@@ -88,7 +88,7 @@ fn show(screen: &str, is_first: bool) -> io::Result<()> {
         _ => (80, 24),
     };
     if is_first {
-        // What was on the screen can be scrolled back to.
+        // The text on the screen can be scrolled back to.
         write(&"\n".repeat(rows.into()))?;
     }
     write(&fitted(screen, columns.into(), rows.into()))

@@ -30,7 +30,7 @@ pub(crate) struct ServeArguments {
     /// Private key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
-    /// Where records are encrypted: auto, user, kernel-write or kernel-sendfile
+    /// The place where records are encrypted: auto, user, kernel-write or kernel-sendfile
     #[arg(long, default_value = "auto", value_name = "PATH")]
     pub(crate) path: TxPathChoice,
     /// With `--path auto`: the size of file from which the kernel takes over
@@ -56,19 +56,19 @@ pub(crate) struct DomainArguments {
     /// A name that leads to this machine, for which a certificate is fetched and renewed (ACME); may be there several times
     #[arg(long, value_name = "NAME", conflicts_with_all = ["cert", "port", "bind"])]
     pub(crate) domain: Vec<String>,
-    /// Where the authority may write to about the certificate
+    /// The address to which the authority may write about the certificate
     #[arg(long, value_name = "ADDRESS", requires = "domain")]
     pub(crate) email: Option<String>,
     /// Says that you agree to the terms of the authority
     #[arg(long, requires = "domain")]
     pub(crate) accept_terms: bool,
-    /// Where requests to port 80 arrive, which are led to HTTPS [default: port 80 of the address of --listen]
+    /// The address at which requests to port 80 arrive, which are led to HTTPS [default: port 80 of the address of --listen]
     #[arg(long, value_name = "ADDRESS", requires = "domain", value_parser = parse_listen)]
     pub(crate) listen_http: Option<SocketAddr>,
     /// The authority: letsencrypt, letsencrypt-staging, or the URL of a directory
     #[arg(long, value_name = "URL", requires = "domain", default_value = "letsencrypt")]
     pub(crate) acme_directory: String,
-    /// Who signed that authority's own certificate (PEM), where browsers do not trust it
+    /// The issuer of that authority's own certificate (PEM), where browsers do not trust it
     #[arg(long, value_name = "FILE", requires = "domain")]
     pub(crate) acme_roots: Option<PathBuf>,
 }

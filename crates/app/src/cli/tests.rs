@@ -15,7 +15,7 @@ fn the_command_line_is_consistent() {
     Cli::command().debug_assert();
 }
 
-/// What is said of a command line that is refused.
+/// Returns the message on a command line that is refused.
 fn refused(words: &[&str]) -> String {
     let words: Vec<OsString> = ["kettle"].iter().chain(words).map(OsString::from).collect();
     with_advice(Cli::try_parse_from(&words).unwrap_err(), &words).to_string()

@@ -12,7 +12,7 @@ use super::parse_listen;
 #[derive(Debug, Args)]
 #[command(after_help = TERMINATE_EXAMPLES)]
 pub(crate) struct TerminateArguments {
-    /// Where connections go: HOST:PORT, a port of this machine, or unix:/PATH; several share them
+    /// The target of connections: HOST:PORT, a port of this machine, or unix:/PATH; several share them
     #[arg(long, required = true, value_name = "ADDRESS", value_parser = parse_server)]
     pub(crate) to: Vec<ServerAddress>,
     /// Address and port; a port alone stays on this machine, `:PORT` is every address
@@ -62,7 +62,7 @@ pub(crate) struct OriginateArguments {
     pub(crate) tunnel: TunnelArguments,
 }
 
-/// What both directions have.
+/// The arguments of both directions.
 #[derive(Debug, Args)]
 pub(crate) struct TunnelArguments {
     /// Tell the server whom a connection is for by a PROXY header: v1 or v2
@@ -71,7 +71,7 @@ pub(crate) struct TunnelArguments {
     /// The dialogue before TLS: smtp or postgres
     #[arg(long, default_value = "off", value_name = "PROTOCOL", hide_default_value = true)]
     pub(crate) starttls: StartTls,
-    /// Where records are encrypted: auto, user or kernel-splice
+    /// The place where records are encrypted: auto, user or kernel-splice
     #[arg(long, default_value = "auto", value_name = "PATH")]
     pub(crate) path: TunnelPathChoice,
     /// With `--path auto`: after how many bytes the kernel takes over

@@ -1,5 +1,5 @@
-//! The files that a process writes which may have begun as root: its messages and its number. Who else may write in their
-//! folders must not choose what root writes to.
+//! The files that a process writes which may have begun as root: its messages and its number. Another user with the right to
+//! write in their folders must not choose what root writes to.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read};
@@ -16,7 +16,7 @@ use rustix::process::geteuid;
 /// # Errors
 /// What stands there instead, or that it cannot be opened.
 pub(super) fn open(path: &Path, options: &mut OpenOptions, owner: Option<u32>) -> io::Result<File> {
-    // What stands in this folder itself was made by root: stdout, null.
+    // An entry of this folder itself was made by root: stdout, null.
     if path.parent() == Some(Path::new("/dev")) {
         return options.open(path);
     }
@@ -78,7 +78,7 @@ impl PidFile {
             {
                 return Err(io::Error::other("it is the file for messages"));
             }
-            // Whoever had it may have removed it between our opening and our lock.
+            // The process that had it may have removed it between our opening and our lock.
             if !is_named(path, &found) {
                 continue;
             }
@@ -100,7 +100,7 @@ impl Drop for PidFile {
         if !is_ours || fs::remove_file(&self.path).is_ok() {
             return;
         }
-        // Whoever served was not allowed to remove it, but may write what was opened before.
+        // The process that served was not allowed to remove it, but may write what was opened before.
         let path = self.path.display();
         match self.locked.set_len(0) {
             Ok(()) => tracing::info!("{path} stays, but empty: this user may not remove it"),
@@ -119,7 +119,7 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
 
 const ROOT: u32 = 0;
 
-/// How often another process may remove the file just before it is locked here.
+/// The number of times another process may remove the file just before it is locked here.
 const TRIES_MAX: usize = 8;
 
 /// The digits of a process's number, and the end of their line.

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use tracing::{Level, Metadata};
 use tracing_subscriber::fmt::MakeWriter;
 
-/// A way to the system's log. What it cannot take at once is dropped: nobody waits for it.
+/// A way to the system's log. A message that it cannot take at once is dropped: nobody waits for it.
 pub(crate) struct Syslog {
     path: PathBuf,
     facility: u8,
@@ -35,7 +35,7 @@ impl Syslog {
     }
 
     fn send(&self, datagram: &[u8]) -> io::Result<()> {
-        // What it guards is whole between any two statements.
+        // The socket is whole between any two statements.
         let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*socket
             && let Err(error) = known.send(datagram)
@@ -43,7 +43,7 @@ impl Syslog {
             if error.kind() == io::ErrorKind::WouldBlock {
                 return Err(error);
             }
-            // Whoever writes the log was started anew.
+            // The process that writes the log was started anew.
             *socket = None;
         }
         if socket.is_none() {

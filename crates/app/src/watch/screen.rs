@@ -7,7 +7,7 @@ use std::time::Duration;
 use kettle_supervisor::TxPathOverride;
 use kettle_supervisor::admin::status::{Counts, Status};
 
-/// What the server did between `before` and `now`. Another server under the same socket begins anew.
+/// Shows what the server did between `before` and `now`. Another server under the same socket begins anew.
 pub(super) fn screen(before: &Status, now: &Status, passed: Duration) -> String {
     let nothing = Counts::default();
     let is_same = before.process == now.process && before.uptime_seconds <= now.uptime_seconds;
@@ -119,7 +119,7 @@ impl Rates<'_> {
         Ok(())
     }
 
-    /// What was counted under each word, in lines of their own that fit 80 columns; nothing if nothing was.
+    /// Writes the counts under each word, in lines of their own that fit 80 columns; nothing if nothing was counted.
     fn write_list(
         &self,
         out: &mut String,
@@ -192,7 +192,7 @@ fn share(part: u64, whole: u64) -> String {
     if whole == 0 { "-".to_owned() } else { format!("{:.0} %", part as f64 * 100.0 / whole as f64) }
 }
 
-/// What is left of 80 columns beside the title.
+/// The columns left of 80 beside the title.
 const LISTED_COLUMNS: usize = 58;
 
 #[cfg(test)]
