@@ -1,5 +1,5 @@
-//! What a test does that lacks something: it says so where the runner counts it, or fails where the runner promises that it is
-//! there. docs/testing.md has the variables.
+//! The behaviour of a test that lacks something: it says so where the runner counts it, or fails where the runner promises that
+//! it is there. docs/testing.md has the variables.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "what cannot be read or written fails a test")]
 
@@ -24,13 +24,13 @@ pub fn skip_without_kernel_tls(why: impl Display) {
     skip("no kTLS in this kernel");
 }
 
-/// Whether this runner promises that its kernel encrypts.
+/// True if this runner promises that its kernel encrypts.
 #[must_use]
 pub fn is_kernel_tls_promised() -> bool {
     std::env::var_os("KETTLE_REQUIRE_KTLS").is_some_and(|value| value == "1")
 }
 
-/// Whether the kernel is this one or a newer one.
+/// True if the kernel is this one or a newer one.
 #[must_use]
 pub fn kernel_is_at_least(major: u32, minor: u32) -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
