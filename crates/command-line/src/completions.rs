@@ -1,4 +1,4 @@
-//! What completes the commands and options of a program in a shell.
+//! Scripts that complete the commands and options of a program in a shell.
 
 use std::fs;
 use std::io;

@@ -1,5 +1,5 @@
-//! What command lines have in common: manual pages and completions, from the declaration of a command line and from the
-//! reference of the settings, how a size is written, and how commands print.
+//! The common part of command lines: manual pages and completions, from the declaration of a command line and
+//! from the reference of the settings, how a size is written, and how commands print.
 //!
 //! Pages and completions are written when a package is made; nothing that serves calls them.
 #![forbid(unsafe_code)]

@@ -24,13 +24,13 @@ pub fn page_of_markdown(
     page
 }
 
-/// What the lines so far mean for the next one.
+/// The state after the lines so far, for the next one.
 #[derive(Default)]
 struct Writer {
     is_example: bool,
-    /// Whether the paragraph that the next words belong to has its request.
+    /// True if the paragraph that the next words belong to has its request.
     is_open: bool,
-    /// Whether that request is a heading, which opens the first paragraph below it.
+    /// True if that request is a heading, which opens the first paragraph below it.
     is_heading: bool,
 }
 

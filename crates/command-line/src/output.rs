@@ -1,5 +1,5 @@
-//! What commands print. A reader that goes away (`kettle ctl status | head`) is no reason to panic; a disk that is full is a failure,
-//! or half a configuration would be taken for the whole.
+//! The output of commands. A reader that goes away (`kettle ctl status | head`) is no reason to panic; a disk that is full is a
+//! failure, or half a configuration would be taken for the whole.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -30,7 +30,7 @@ pub fn fail(message: impl Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// How the program exits: as the command does, unless what it printed could not be written.
+/// Returns the exit status of the program: that of the command, unless what it printed could not be written.
 #[must_use]
 pub fn exit(code: ExitCode) -> ExitCode {
     if HAS_FAILED.load(Relaxed) { ExitCode::FAILURE } else { code }
