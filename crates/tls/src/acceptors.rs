@@ -164,7 +164,7 @@ impl Acceptors {
         Self { is_alpn_required: true, ..self.clone() }
     }
 
-    /// Whether the client of an established session would be accepted now: a reload may have changed the acceptors. A client
+    /// True if the client of an established session would be accepted now: a reload may have changed the acceptors. A client
     /// that was asked for no certificate, and would be asked for none now, is accepted whatever else has changed.
     #[must_use]
     pub fn takes(&self, session: &Session) -> bool {

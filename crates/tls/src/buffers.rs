@@ -53,7 +53,7 @@ impl Default for Intake {
 }
 
 impl Intake {
-    /// How many bytes there should be room for.
+    /// The number of bytes there should be room for.
     #[must_use]
     pub fn bytes(self) -> usize {
         let is_spare = LARGEST_TAKEN.get() < LARGEST_KEPT;
@@ -109,7 +109,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Whether there is nothing in it.
+    /// True if there is nothing in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.start == self.end

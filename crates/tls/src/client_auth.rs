@@ -37,7 +37,8 @@ pub struct ClientAuth {
     pub roots: Roots,
     /// What was revoked. With lists, each certificate below the root needs one that is valid now and knows of it.
     pub revocation: Option<RevocationLists>,
-    /// How many authorities may stand between a certificate and its root; as many as rustls takes (six) without.
+    /// The number of authorities that may stand between a certificate and its root; as many as
+    /// rustls takes (six) without.
     pub depth: Option<usize>,
 }
 

@@ -30,7 +30,7 @@ type MessageHash = [u8; 32];
 struct Message {
     brotli: Option<Box<[u8]>>,
     zlib: Option<Box<[u8]>>,
-    /// How many chains have this message.
+    /// The number of chains that have this message.
     chains: usize,
 }
 

@@ -96,7 +96,7 @@ pub enum Action {
     PeerFailed(Alert),
     /// The next record is under the peer's next key.
     UpdateReceiveKey {
-        /// Whether we must update our sending key too.
+        /// True if we must update our sending key too.
         is_requested: bool,
     },
     /// Answer with a no_renegotiation warning (TLS 1.2).
@@ -221,7 +221,7 @@ impl ControlReader {
         self.message = if is_inside { Message::Elsewhere } else { Message::None };
     }
 
-    /// Whether a KeyUpdate goes on in the next record.
+    /// True if a KeyUpdate goes on in the next record.
     pub(crate) fn is_inside_key_update(&self) -> bool {
         matches!(self.message, Message::KeyUpdate { .. })
     }

@@ -143,7 +143,7 @@ impl<'a> ClientHello<'a> {
         None
     }
 
-    /// Whether more than one name is asked for, which no client may do (RFC 6066 §3): a server that reads the hello again could
+    /// True if more than one name is asked for, which no client may do (RFC 6066 §3): a server that reads the hello again could
     /// take another of them than [`server_name`](Self::server_name).
     #[must_use]
     pub fn asks_for_two_names(&self) -> bool {
@@ -155,7 +155,7 @@ impl<'a> ClientHello<'a> {
         names > 1
     }
 
-    /// Whether some extension is there twice, which no hello may have (RFC 8446 §4.2, RFC 5246 §7.4.1.4): two programs that read
+    /// True if some extension is there twice, which no hello may have (RFC 8446 §4.2, RFC 5246 §7.4.1.4): two programs that read
     /// it could each take another one.
     #[must_use]
     pub fn repeats_extension(&self) -> bool {
@@ -173,19 +173,19 @@ impl<'a> ClientHello<'a> {
         std::iter::from_fn(move || take_vector(&mut list, 1))
     }
 
-    /// Whether TLS 1.3 is among the versions offered.
+    /// True if TLS 1.3 is among the versions offered.
     #[must_use]
     pub fn offers_tls13(&self) -> bool {
         self.best_version() >= TLS13
     }
 
-    /// Whether data is sent ahead of the server's answer (0-RTT, RFC 8446 §4.2.10).
+    /// True if data is sent ahead of the server's answer (0-RTT, RFC 8446 §4.2.10).
     #[must_use]
     pub fn offers_early_data(&self) -> bool {
         self.extension(extension::EARLY_DATA).is_some()
     }
 
-    /// Whether a session is to be resumed by a TLS 1.2 ticket (RFC 5077 §3.2).
+    /// True if a session is to be resumed by a TLS 1.2 ticket (RFC 5077 §3.2).
     #[must_use]
     pub fn offers_tls12_ticket(&self) -> bool {
         self.extension(extension::SESSION_TICKET).is_some_and(|ticket| !ticket.is_empty())

@@ -133,7 +133,7 @@ impl Identity {
         names.iter().chain(common_name).cloned().collect()
     }
 
-    /// Whether the certificate is for this name, directly or by a wildcard of one label.
+    /// True if the certificate is for this name, directly or by a wildcard of one label.
     ///
     /// `name` may itself be a wildcard, as sites have them.
     pub fn covers(&self, name: &str) -> bool {

@@ -38,7 +38,7 @@ impl MacKey {
         mac
     }
 
-    /// Whether this is the keyed hash of pieces; how long it takes says nothing about how wrong it is.
+    /// True if this is the keyed hash of pieces; how long it takes says nothing about how wrong it is.
     #[must_use]
     pub fn verify(&self, pieces: &[&[u8]], mac: &[u8]) -> bool {
         constant_time::verify_slices_are_equal(&self.hash(pieces), mac).is_ok()

@@ -67,7 +67,7 @@ pub struct SiteGroup<'a> {
     pub client_auth: Option<&'a ClientAuth>,
     /// The protocols spoken, by their registered names (RFC 7301 §6), preferred first.
     pub alpn: &'a [&'a [u8]],
-    /// Whether a client must offer one of them. A client that offers others only is always refused.
+    /// True if a client must offer one of them. A client that offers others only is always refused.
     pub is_alpn_required: bool,
 }
 

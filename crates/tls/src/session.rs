@@ -25,7 +25,7 @@ pub struct Session {
     pub server_name: Option<Box<str>>,
     /// The application protocol agreed on (ALPN, RFC 7301).
     pub alpn: Option<Alpn>,
-    /// Whether a certificate was asked for: by us of clients, by the server of us, where it makes a new session.
+    /// True if a certificate was asked for: by us of clients, by the server of us, where it makes a new session.
     pub is_certificate_asked: bool,
     /// Who the peer is, where it proved that by a certificate; after a resumption, where it did so in the full handshake.
     pub peer: Option<Box<PeerIdentity>>,

@@ -126,7 +126,7 @@ impl StreamError {
         }
     }
 
-    /// Whether the handshake failed for the peer's certificate, or for want of one.
+    /// True if the handshake failed for the peer's certificate, or for want of one.
     #[must_use]
     pub fn is_about_certificate(&self) -> bool {
         use rustls::Error;

@@ -64,7 +64,7 @@ impl TicketReader {
         Ok(rest)
     }
 
-    /// Whether a ticket goes on in the next record.
+    /// True if a ticket goes on in the next record.
     pub(crate) fn is_inside_ticket(&self) -> bool {
         !self.partial.is_empty()
     }

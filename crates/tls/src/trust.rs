@@ -223,7 +223,7 @@ pub(crate) fn chain_error(error: Error) -> Error {
     if is_by_another_key { CertificateError::UnknownIssuer.into() } else { error }
 }
 
-/// Whether keys of this kind make such signatures at all, by the arcs that both object identifiers begin with: those of RSA
+/// True if keys of this kind make such signatures at all, by the arcs that both object identifiers begin with: those of RSA
 /// (RFC 8017 §A.1) and of elliptic curves (RFC 5480 §2.1.1); Ed25519's is one for both (RFC 8410 §3).
 fn is_of_one_kind(signature_algorithm_id: &[u8], public_key_algorithm_id: &[u8]) -> bool {
     let [signature, key] = [signature_algorithm_id, public_key_algorithm_id].map(|id| id.get(2..6));

@@ -21,7 +21,7 @@ thread_local! {
     static DECOMPRESSED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How many messages came compressed to a client of this thread meanwhile.
+/// The number of messages that came compressed to a client of this thread meanwhile.
 fn decompressed(run: impl FnOnce()) -> usize {
     DECOMPRESSED.set(0);
     run();

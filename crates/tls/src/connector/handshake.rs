@@ -40,7 +40,7 @@ pub(crate) struct ClientHandshake<'a> {
     early_data: EarlyData<'a>,
     /// A record has been received.
     has_answer: bool,
-    /// Whether the ClientHello resumes a TLS 1.2 session by ticket.
+    /// True if the ClientHello resumes a TLS 1.2 session by ticket.
     offers_ticket: bool,
     /// TLS 1.2: what we send behind our change_cipher_spec is protected.
     has_changed_cipher: bool,
@@ -130,7 +130,7 @@ impl<'a> ClientHandshake<'a> {
         }
     }
 
-    /// How long the next record is, once all of it is there. What is forbidden and rustls would let pass, or not say, is refused.
+    /// Returns the length of the next record, once all of it is there. What is forbidden and rustls would let pass, or not say, is refused.
     fn next_record(&self) -> Result<Option<usize>, HandshakeError> {
         let waiting = self.feed.waiting();
         let bytes = match whole_record_bytes(waiting) {
@@ -319,7 +319,7 @@ impl<'a> ClientHandshake<'a> {
     }
 }
 
-/// Whether a ClientHello that we send resumes a TLS 1.2 session by ticket; rustls does not tell.
+/// True if a ClientHello that we send resumes a TLS 1.2 session by ticket; rustls does not tell.
 fn offers_ticket(record: &[u8]) -> bool {
     let Peeked::Hello(message) = peek(record) else {
         return false;

@@ -21,7 +21,7 @@ use crate::rustls_callbacks::{self, SessionEnd};
 #[derive(Debug)]
 pub(super) struct Sessions {
     clock: Arc<dyn TimeProvider>,
-    /// Whether a first ClientHello has shares of X25519MLKEM768 and of X25519, which is a part of it.
+    /// True if a first ClientHello has shares of X25519MLKEM768 and of X25519, which is a part of it.
     shares_hybrid: bool,
     memory: Mutex<Memory>,
 }

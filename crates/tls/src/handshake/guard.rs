@@ -19,9 +19,9 @@ pub(super) struct Guard {
     acceptors: Acceptors,
     /// The one for the name that the client asks for.
     chosen: Acceptor,
-    /// Whether it is another than at the beginning, and [`take_choice`](Guard::take_choice) has not handed it out yet.
+    /// True if it is another than at the beginning, and [`take_choice`](Guard::take_choice) has not handed it out yet.
     is_choice_new: bool,
-    /// Whether it only shows an authority a certificate.
+    /// True if it only shows an authority a certificate.
     is_challenge: bool,
     /// Nothing has come yet.
     is_first: bool,
@@ -37,7 +37,7 @@ pub(super) struct Guard {
     opener: Option<RecordOpener>,
     /// A record that was shown unopened because it has a Finished's length.
     unopened: Vec<u8>,
-    /// Whether a record of the client's flight under its handshake key has passed: what comes later may begin anywhere in
+    /// True if a record of the client's flight under its handshake key has passed: what comes later may begin anywhere in
     /// a message.
     has_begun_flight: bool,
     /// TLS 1.2: what follows the client's change_cipher_spec is protected.
@@ -105,12 +105,12 @@ impl Guard {
         chosen.is_same(&self.chosen).then(|| chosen.audience())
     }
 
-    /// Whether nothing is to come behind this handshake.
+    /// True if nothing is to come behind this handshake.
     pub(super) fn is_challenge(&self) -> bool {
         self.is_challenge
     }
 
-    /// Whether the client was asked for a certificate.
+    /// True if the client was asked for a certificate.
     pub(super) fn asks_certificate(&self) -> bool {
         self.chosen.asks_certificate
     }

@@ -58,7 +58,7 @@ fn single_response(mut response: Reader<'_>) -> Option<Staple> {
     Some(Staple { serial, is_good: status == GOOD, this_update, next_update })
 }
 
-/// Whether a server with this certificate must send one, by its features: a sequence of the numbers of TLS extensions
+/// True if a server with this certificate must send one, by its features: a sequence of the numbers of TLS extensions
 /// (RFC 7633 §4.1).
 pub(super) fn is_among_features(der: &[u8]) -> bool {
     let Some(mut features) = Reader(der).sequence() else { return false };

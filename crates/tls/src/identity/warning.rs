@@ -145,7 +145,7 @@ pub enum IdentityWarning {
 }
 
 impl IdentityWarning {
-    /// Whether clients will refuse the connection because of it: `kettle check` fails then.
+    /// True if clients will refuse the connection because of it: `kettle check` fails then.
     pub fn is_serious(&self) -> bool {
         match self {
             Self::Expired { .. }

@@ -15,8 +15,8 @@ pub struct RecordSealer {
     protection: Protection,
     keys: Keys,
     sequence: u64,
-    /// How many records this key has protected, which after a hand-over differs from `sequence`
-    /// only in being bounded.
+    /// The number of records this key has protected, which after a hand-over differs from
+    /// `sequence` only in being bounded.
     records_max: u64,
 }
 

@@ -92,7 +92,7 @@ impl TlsWriter {
         Ok(Some(output.bytes_at(sequence)))
     }
 
-    /// Whether TCP has all that kernel TLS was given. A record that TCP had no room for stays in kernel TLS until there
+    /// True if TCP has all that kernel TLS was given. A record that TCP had no room for stays in kernel TLS until there
     /// is some; ending our side before would drop it without a word.
     pub(super) fn is_passed_to_tcp(&self, socket: &TcpStream) -> bool {
         // Nothing to wait for, or no way to tell.
@@ -274,7 +274,7 @@ fn nears_limit(sequence: u64) -> bool {
     sequence >= AES_GCM_RECORDS_MAX - RECORDS_RESERVED
 }
 
-/// How many records that many bytes make at most, if `partial` of them are not full.
+/// The number of records that many bytes make at most, if `partial` of them are not full.
 fn records_max(bytes: usize, partial: u64) -> u64 {
     (bytes / RECORD_BYTES_COUNTED) as u64 + partial
 }

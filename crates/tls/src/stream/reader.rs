@@ -58,7 +58,7 @@ pub(super) struct Skipping {
 /// Where the plaintext of application data goes.
 pub(super) trait Sink {
     fn take(&mut self, received: &mut Received, plaintext: &[u8]);
-    /// Whether there was any.
+    /// True if there was any.
     fn has_taken(&self) -> bool;
 }
 

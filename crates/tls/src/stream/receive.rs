@@ -39,7 +39,7 @@ impl Stream {
         self.reader.ciphertext.filled().len()
     }
 
-    /// Whether what has come and is not opened yet, and `more` behind it, is a close_notify and nothing else.
+    /// True if what has come and is not opened yet, and `more` behind it, is a close_notify and nothing else.
     #[must_use]
     pub fn is_close_notify(&self, more: &[u8]) -> bool {
         let mut record = [self.reader.ciphertext.filled(), more].concat();

@@ -42,7 +42,7 @@ impl<'w> RecordRoom<'w> {
         room
     }
 
-    /// How many bytes there is room for.
+    /// The number of bytes there is room for.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.plaintext_bytes - self.head_bytes

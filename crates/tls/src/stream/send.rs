@@ -14,7 +14,7 @@ use super::{OffloadError, Stream, StreamError};
 use crate::control::Alert;
 
 impl Stream {
-    /// Whether the kernel encrypts what this connection sends.
+    /// True if the kernel encrypts what this connection sends.
     #[must_use]
     pub fn is_offloaded(&self) -> bool {
         matches!(self.writer.sending, Sending::Kernel(_))
@@ -26,21 +26,21 @@ impl Stream {
         matches!(self.writer.sending, Sending::Kernel(_) | Sending::Plain)
     }
 
-    /// Whether the connection must close after the current response, because its key must change
+    /// True if the connection must close after the current response, because its key must change
     /// and cannot be changed: by the kernel before Linux 6.14, and in TLS 1.2.
     #[must_use]
     pub fn must_close(&self) -> bool {
         self.writer.key != SendingKey::Good
     }
 
-    /// Whether the peer asked for a key that the kernel cannot change to, so that nothing more may be sent but the
+    /// True if the peer asked for a key that the kernel cannot change to, so that nothing more may be sent but the
     /// close_notify that is queued; [`cut`](Self::cut) takes that back.
     #[must_use]
     pub fn is_key_refused(&self) -> bool {
         self.writer.refuses_data()
     }
 
-    /// Whether the peer broke the protocol and is told by an alert that is queued or sent, with nothing behind it;
+    /// True if the peer broke the protocol and is told by an alert that is queued or sent, with nothing behind it;
     /// [`cut`](Self::cut) takes that back.
     #[must_use]
     pub fn has_fatal_alert(&self) -> bool {
@@ -237,7 +237,7 @@ impl Stream {
         Poll::Ready(Ok(()))
     }
 
-    /// Whether everything that was accepted for sending has arrived at the peer, as far as its
+    /// True if everything that was accepted for sending has arrived at the peer, as far as its
     /// kernel; also when the socket cannot tell. Tickets that wait for something to go with are nothing that it waits for.
     #[must_use]
     pub fn is_acknowledged(&self) -> bool {

@@ -151,7 +151,7 @@ fn client_of(suite: CipherSuite) -> UnbufferedClientConnection {
     UnbufferedClientConnection::new(Arc::new(config), name).expect("new")
 }
 
-/// Whether the client has finished.
+/// True if the client has finished.
 fn advance_client(
     client: &mut UnbufferedClientConnection,
     incoming: &mut Vec<u8>,

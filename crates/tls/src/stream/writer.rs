@@ -30,7 +30,7 @@ pub(super) struct TlsWriter {
     /// How many of these are tickets behind a handshake, as long as nothing else is.
     pub(super) tickets_bytes: usize,
     pub(super) due: ControlDue,
-    /// Whether what waits ends with an alert that is no close_notify, or it was sent.
+    /// True if what waits ends with an alert that is no close_notify, or it was sent.
     pub(super) has_fatal_alert: bool,
     pub(super) key: SendingKey,
     /// What the kernel was given to send, once it was.
@@ -43,7 +43,7 @@ pub(super) struct TlsWriter {
     pub(super) pause: Option<Box<Pause>>,
     /// The task that waits until the peer takes something.
     waiting: Option<Waker>,
-    /// Whether sending was told that the connection broke. The kernel tells that once, to whichever call comes first.
+    /// True if sending was told that the connection broke. The kernel tells that once, to whichever call comes first.
     is_broken: bool,
 }
 
@@ -157,7 +157,7 @@ impl TlsWriter {
         }
     }
 
-    /// Whether no more application data may be sent, and so nothing received can be answered.
+    /// True if no more application data may be sent, and so nothing received can be answered.
     pub(super) fn refuses_data(&self) -> bool {
         self.key == SendingKey::Refused
     }
@@ -260,7 +260,7 @@ impl TlsWriter {
         }
     }
 
-    /// Whether the end of what the peer sends is one by which the connection broke.
+    /// True if the end of what the peer sends is one by which the connection broke.
     pub(super) fn is_broken(&self) -> bool {
         self.is_broken
     }
@@ -293,7 +293,7 @@ impl TlsWriter {
         }
     }
 
-    /// Whether all that is queued are tickets, which wait a moment for something to go with: most clients ask as soon as they
+    /// True if all that is queued are tickets, which wait a moment for something to go with: most clients ask as soon as they
     /// have said Finished, and a segment of their own would cost them and us more than the tickets do.
     pub(super) fn keeps_tickets(&mut self, context: &mut Context<'_>) -> bool {
         let is_all = self.tickets_bytes > 0

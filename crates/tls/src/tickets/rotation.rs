@@ -114,7 +114,7 @@ impl RotatingKeys {
         }
     }
 
-    /// How long a ticket of this moment will be accepted: as long as the key it is under.
+    /// The time a ticket of this moment will be accepted: as long as the key it is under.
     pub(super) fn lifetime(&self) -> u32 {
         let lifetime = self.with_keys(|keys, now| {
             let of_period = keys.rotate_at.saturating_sub(now);

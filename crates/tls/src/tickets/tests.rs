@@ -50,7 +50,7 @@ impl Fixture {
         tickets_of(&self.shared)
     }
 
-    /// Whether a ticket of the first moment is accepted at the second, used at none between.
+    /// True if a ticket of the first moment is accepted at the second, used at none between.
     fn accepts(issued: f64, used: f64) -> bool {
         let fixture = Self::new();
         let ticket = fixture.at(issued).encrypt(STATE).expect("a ticket");

@@ -203,7 +203,7 @@ async fn both_directions_flow_at_once_through_the_kernel() {
     }
 }
 
-/// Whether this process has no other test in it, whose memory would be counted too. If not, runs `test` in one that has not.
+/// True if this process has no other test in it, whose memory would be counted too. If not, runs `test` in one that has not.
 fn is_alone(test: &str) -> bool {
     if std::env::var_os(ALONE).is_some() {
         return true;

@@ -238,5 +238,5 @@ impl ServerCertVerifier for AnyCertificate {
     }
 }
 
-/// How long a test waits for the other side.
+/// The time a test waits for the other side.
 pub const PATIENCE: Duration = Duration::from_secs(20);

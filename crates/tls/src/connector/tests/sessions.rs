@@ -1,4 +1,4 @@
-//! How long a session may be resumed: by a clock that the test sets.
+//! The time a session may be resumed: by a clock that the test sets.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

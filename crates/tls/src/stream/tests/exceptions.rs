@@ -223,7 +223,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     },
 ];
 
-/// Whether what follows may be cut into other records than it was said in.
+/// True if what follows may be cut into other records than it was said in.
 fn misframes(said: &Said) -> bool {
     match said {
         Said::Damaged { bit, .. } => (24..40).contains(bit),
@@ -236,7 +236,7 @@ fn misframes(said: &Said) -> bool {
     }
 }
 
-/// Whether the handshake messages in these records end with a part of one.
+/// True if the handshake messages in these records end with a part of one.
 fn is_part_of_message(said: &[Said]) -> bool {
     let mut messages = Vec::new();
     for said in said {
@@ -253,7 +253,7 @@ fn is_part_of_message(said: &[Said]) -> bool {
     !rest.is_empty()
 }
 
-/// Whether so little was said behind the last record that it is no header.
+/// True if so little was said behind the last record that it is no header.
 fn is_part_of_header(last: &Said, before: &[Said]) -> bool {
     let plain = |said: &Said| if let Said::Plain(bytes) = said { Some(bytes.len()) } else { None };
     let bytes: usize = before.iter().chain([last]).rev().map_while(plain).sum();
@@ -268,7 +268,7 @@ fn is_handshake(said: &Said) -> bool {
     inner_type(said) == Some(HANDSHAKE)
 }
 
-/// Whether the type in the header, which in TLS 1.3 is not the true one, may be such.
+/// True if the type in the header, which in TLS 1.3 is not the true one, may be such.
 fn may_begin_with(said: &Said, is_such: fn(u8) -> bool) -> bool {
     match said {
         Said::Record { content_type, .. } => is_such(*content_type),

@@ -38,7 +38,7 @@ pub(super) struct Outcome {
     /// Ours only: what the peer did.
     pub(super) what: &'static str,
     pub(super) data: Vec<u8>,
-    /// Whether the server changed its key before it sent data again.
+    /// True if the server changed its key before it sent data again.
     pub(super) has_updated: bool,
 }
 
