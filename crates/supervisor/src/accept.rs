@@ -10,7 +10,7 @@ use kettle_runtime::clock::OnceASecond;
 use tokio::task::{AbortHandle, JoinSet, yield_now};
 use tokio::time::{Instant, timeout};
 
-/// How many connections may live at one time, and how long each.
+/// The number of connections that may live at one time, and how long each.
 pub(crate) struct Bounds {
     pub(crate) connections_max: usize,
     /// From accept to its end.

@@ -231,7 +231,7 @@ pub fn configure(config: &Config, bound: &[BoundAddress]) {
     }
 }
 
-/// How long the kernel sends to a client that acknowledges nothing, where it is to ask for those that are silent. One that only
+/// The time the kernel sends to a client that acknowledges nothing, where it is to ask for those that are silent. One that only
 /// takes nothing has `write_timeout` all the same, and in a tunnel its own time: tunnels look after lost clients themselves.
 fn delivery_limit(config: &Config, listener: &Listener) -> Option<Duration> {
     let speaks_http = listener.serves() || matches!(listener.kind, ListenerKind::Redirect(_));

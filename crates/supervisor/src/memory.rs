@@ -56,7 +56,7 @@ impl IdleMemory {
         }
     }
 
-    /// Whether much has been idle at this look and at the last one.
+    /// True if much has been idle at this look and at the last one.
     fn is_much(&mut self, heap_use: HeapUse) -> bool {
         let idle = idle(heap_use);
         let least = *self.least_idle.insert(self.least_idle.map_or(idle, |least| least.min(idle)));

@@ -47,7 +47,7 @@ pub struct RunningConfig {
     loader: Option<Loader>,
     /// Held by the thread that reads a configuration, for as long as it lives.
     reader: Arc<Semaphore>,
-    /// Whether the server is about to end: nothing is put in force any more.
+    /// True if the server is about to end: nothing is put in force any more.
     is_stopping: Arc<AtomicBool>,
 }
 
@@ -353,7 +353,7 @@ fn refusal(in_force: &Config, message: &str) -> Vec<Diagnostic> {
     vec![Diagnostic::without_place(&in_force.path, message, None)]
 }
 
-/// Whether a configuration writes the logs that another has open. The writer is then not asked: what one of them goes to may
+/// True if a configuration writes the logs that another has open. The writer is then not asked: what one of them goes to may
 /// take nothing, which must not keep a renewed certificate out.
 fn has_logs_of(in_force: &Config, config: &Config) -> bool {
     config.log == in_force.log && config.own_access_logs() == in_force.own_access_logs()

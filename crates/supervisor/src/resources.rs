@@ -1,5 +1,6 @@
-//! How many workers there are, how much memory they keep and how many connections they accept, where the operator leaves that to
-//! kettle: as the processors, the control groups and the limit of open files of this process allow.
+//! The number of workers there are, how much memory they keep and how many connections they accept,
+//! where the operator leaves that to kettle: as the processors, the control groups and the limit of
+//! open files of this process allow.
 
 use std::collections::HashSet;
 
@@ -62,7 +63,8 @@ impl Resources {
         EncoderPlaces::new(self.encoders(), stream_bytes.min(STREAM_ENCODERS_BYTES))
     }
 
-    /// How many encoders may be at work at once: one for each processor, as far as their memory is but a part of the share.
+    /// The number of encoders that may be at work at once: one for each processor, as far as their
+    /// memory is but a part of the share.
     fn encoders(&self) -> usize {
         let share_bytes = self.limits.memory_bytes.map(|bytes| bytes / MEMORY_SHARE);
         let fitting =
@@ -70,7 +72,7 @@ impl Resources {
         self.processors_granted().min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1)
     }
 
-    /// How many processors are worth a worker.
+    /// The number of processors that are worth a worker.
     fn processors_granted(&self) -> usize {
         #[expect(
             clippy::cast_sign_loss,
@@ -107,7 +109,7 @@ impl Resources {
         Some(usize::try_from(bytes).unwrap_or(usize::MAX))
     }
 
-    /// How many bodies of requests may be in files, all together.
+    /// The number of bodies of requests that may be in files, all together.
     #[must_use]
     pub fn spooled_files(&self) -> usize {
         let descriptors =

@@ -275,7 +275,7 @@ fn written_around(path: &Path, secrets: &Secrets) -> Vec<PathBuf> {
     around
 }
 
-/// Whether a folder is for what is served, rather than one of the system's or a home directory.
+/// True if a folder is for what is served, rather than one of the system's or a home directory.
 fn is_own(folder: &Path) -> bool {
     let is_home = folder.parent() == Some(Path::new("/home"));
     !is_home && !NOT_OWN.iter().any(|of_system| folder == Path::new(of_system))
@@ -313,7 +313,7 @@ impl Allowed<'_> {
     }
 }
 
-/// Whether a path is one of these, or lies below one.
+/// True if a path is one of these, or lies below one.
 fn is_below(path: &Path, allowed: &HashSet<&Path>) -> bool {
     path.ancestors().any(|above| allowed.contains(above))
 }

@@ -54,7 +54,7 @@ pub(super) fn line(
 /// How a listener's connections move into the kernel.
 struct Way {
     kind: &'static str,
-    /// Whether TLS ends or begins here.
+    /// True if TLS ends or begins here.
     speaks_tls: bool,
     how: String,
 }

@@ -22,7 +22,7 @@ pub enum AcmeRequest {
     Renew {
         /// One of its names.
         name: String,
-        /// Whether only the test directory is asked, and nothing changes.
+        /// True if only the test directory is asked, and nothing changes.
         rehearse: bool,
     },
     /// Forget what is known of failures and open orders.

@@ -31,9 +31,9 @@ pub struct CacheStatus {
     pub name: String,
     /// Its folder.
     pub directory: String,
-    /// Whether somebody has needed it yet, and it could be opened.
+    /// True if somebody has needed it yet, and it could be opened.
     pub is_open: bool,
-    /// Whether all that was there at the start has been counted.
+    /// True if all that was there at the start has been counted.
     pub is_counted: bool,
     /// What its objects take of the disk.
     pub bytes: u64,

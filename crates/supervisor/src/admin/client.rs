@@ -82,7 +82,7 @@ impl AskError {
         Self { socket: socket.to_owned(), source }
     }
 
-    /// Whether the server is there and does not answer.
+    /// True if the server is there and does not answer.
     fn is_late(&self) -> bool {
         matches!(self.source.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
     }

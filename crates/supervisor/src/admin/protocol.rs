@@ -53,7 +53,7 @@ pub enum Request {
         backend: String,
         /// The server's name.
         server: String,
-        /// Whether it is to have none.
+        /// True if it is to have none.
         is_draining: bool,
     },
     /// Certificates that are fetched.

@@ -360,7 +360,7 @@ const FAILURES: [&str; 5] = [
 /// So often the moment between two calls of `bind` is seen on any machine with two processors.
 const BINDS: usize = 100;
 
-/// Whether others could connect to a socket in this folder, which all may enter.
+/// True if others could connect to a socket in this folder, which all may enter.
 fn has_open_socket(folder: &std::path::Path) -> bool {
     // What vanishes while it is looked at was not there.
     std::fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| {

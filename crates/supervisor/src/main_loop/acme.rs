@@ -169,7 +169,7 @@ fn order_of(request: AcmeRequest, config: &Config) -> Result<Box<dyn FnOnce(u64)
 const NO_ANSWER: &str = "the process that fetches certificates does not run, or has too much to do: look at `kettle ctl status` and at the \
      log; without an [[acme]] in the configuration there is none";
 
-/// How long an issuer is waited for, which writes to a disk at most: less than `kettle ctl` waits, which is to hear why,
+/// The time an issuer is waited for, which writes to a disk at most: less than `kettle ctl` waits, which is to hear why,
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);
 /// and how long where it asks an authority first, to which it gives ten minutes.
 const REVOKE_TIME_MAX: Duration = Duration::from_mins(11);

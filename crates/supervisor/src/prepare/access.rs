@@ -184,7 +184,7 @@ struct Denial {
     by: PathBuf,
     /// The permission it would take, as chmod writes it.
     wanted: &'static str,
-    /// Whether certificates and keys are what cannot be read.
+    /// True if certificates and keys are what cannot be read.
     is_of_key: bool,
 }
 
@@ -254,7 +254,7 @@ impl<'c> Need<'c> {
         Self { at, path: path.into(), real: None, act, consequence }
     }
 
-    /// Whether it is there for reloads, in which a keeper reads and lists for the server.
+    /// True if it is there for reloads, in which a keeper reads and lists for the server.
     pub(crate) fn is_of_reload(&self) -> bool {
         self.act == Act::Read || (self.act == Act::List && self.consequence == RELOAD_FAILS)
     }
@@ -276,7 +276,7 @@ impl<'c> Need<'c> {
         Some(Denial { by: by.to_owned(), wanted, is_of_key: self.act == Act::Read })
     }
 
-    /// Whether it is a log for which a start would wait for nobody.
+    /// True if it is a log for which a start would wait for nobody.
     fn is_pipe_without_reader(&self) -> bool {
         let is_pipe = |path: &Path| path.metadata().is_ok_and(|it| it.file_type().is_fifo());
         let has_none = |error: &io::Error| error.raw_os_error() == Some(Errno::NXIO.raw_os_error());
@@ -284,7 +284,7 @@ impl<'c> Need<'c> {
         is_log && self.attempt().is_err_and(|error| has_none(&error))
     }
 
-    /// Whether it would be made in this folder.
+    /// True if it would be made in this folder.
     fn makes_in(&self, folder: &Path) -> bool {
         matches!(self.act, Act::Append | Act::Keep | Act::Fetched)
             && folder == nearest_folder(&self.path)

@@ -50,7 +50,7 @@ impl Diagnostics {
         if warning.is_serious() { &mut self.serious } else { &mut self.warnings }
     }
 
-    /// Whether the file system has already said what is wrong with this file.
+    /// True if the file system has already said what is wrong with this file.
     pub(super) fn have_named(
         &mut self,
         config: &Config,
@@ -88,7 +88,7 @@ impl Diagnostics {
     }
 }
 
-/// Whether a message is about this file, and no other whose name begins like it.
+/// True if a message is about this file, and no other whose name begins like it.
 pub(super) fn names(message: &str, file: &str) -> bool {
     let is_end = |letter: Option<char>| letter.is_none_or(|it| it == ':' || it.is_whitespace());
     let behind = |(at, _): (usize, &str)| message.get(at + file.len()..).unwrap_or_default();

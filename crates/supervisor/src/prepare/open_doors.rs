@@ -265,7 +265,7 @@ impl<'c> Door<'c> {
         self.asked() == other.asked()
     }
 
-    /// Whether clients come in here that would not come in there.
+    /// True if clients come in here that would not come in there.
     fn is_around(&self, asking: &Self) -> bool {
         match (self.client_auth, asking.client_auth) {
             (Some(_), Some(_)) => !self.asks_as(asking),

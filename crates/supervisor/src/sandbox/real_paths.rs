@@ -91,7 +91,7 @@ impl RealPaths {
     }
 }
 
-/// Whether a file's folder may be allowed with the file: `/` and `/dev` may not.
+/// True if a file's folder may be allowed with the file: `/` and `/dev` may not.
 fn has_parent(folder: &Path) -> bool {
     folder != Path::new("/") && folder != Path::new("/dev")
 }
