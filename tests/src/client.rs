@@ -407,7 +407,7 @@ impl Wire {
         wait_until("it is read", || tcp_queues(server, client).1 == "00000000");
     }
 
-    /// Whether the server, on this machine and by IPv4, reads within a moment all that was sent.
+    /// True if the server, on this machine and by IPv4, reads within a moment all that was sent.
     pub fn is_soon_read(&self) -> bool {
         let client = self.socket.local_addr().unwrap().port();
         let server = self.socket.peer_addr().unwrap().port();

@@ -52,7 +52,7 @@ pub fn go_program_or_skip(name: &str) -> Option<PathBuf> {
     program
 }
 
-/// Whether this kernel encrypts. Where the runner promises that it does, it must.
+/// True if this kernel encrypts. Where the runner promises that it does, it must.
 pub fn has_kernel_tls() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     *ANSWER.get_or_init(|| {
@@ -79,12 +79,12 @@ pub fn kernel_tls_or_skip() -> bool {
     }
 }
 
-/// Whether the kernel can change the key of a connection it encrypts.
+/// True if the kernel can change the key of a connection it encrypts.
 pub fn kernel_changes_keys() -> bool {
     kernel_is_at_least(6, 14)
 }
 
-/// Whether this is an emulated guest, where everything takes about ten times as long.
+/// True if this is an emulated guest, where everything takes about ten times as long.
 pub fn is_guest() -> bool {
     std::env::var_os("KETTLE_GUEST_KERNEL").is_some_and(|name| name != "uml")
 }

@@ -184,7 +184,8 @@ impl Kettle {
         &self.process.stderr
     }
 
-    /// How many descriptors it has open. Its own user can see that of a `dumpable` server only.
+    /// The number of descriptors it has open. Its own user can see that of a `dumpable` server
+    /// only.
     pub fn open_descriptors(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.server_process)).unwrap().count()
     }
@@ -200,7 +201,8 @@ impl Kettle {
         self.input("syscr: ")
     }
 
-    /// How many bytes it has read of files, by whatever call, and however often the same. Who may see it: as with descriptors.
+    /// The number of bytes it has read of files, by whatever call, and however often the same. Who
+    /// may see it: as with descriptors.
     pub fn bytes_read(&self) -> u64 {
         self.input("rchar: ")
     }
@@ -280,7 +282,7 @@ impl Entry {
         self.0.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Whether a field is there.
+    /// True if a field is there.
     pub fn has(&self, name: &str) -> bool {
         self.0.get(name).is_some()
     }
@@ -290,7 +292,7 @@ impl Entry {
         self.0.get(name).and_then(Value::as_u64).unwrap()
     }
 
-    /// Whether a field is there and true.
+    /// True if a field is there and true.
     pub fn is_true(&self, name: &str) -> bool {
         self.0.get(name).and_then(Value::as_bool).unwrap_or_default()
     }
@@ -309,7 +311,7 @@ impl Entry {
         }
     }
 
-    /// Whether the body ended where its head had promised.
+    /// True if the body ended where its head had promised.
     pub fn is_complete(&self) -> bool {
         self.0.get("completed").and_then(Value::as_bool).unwrap()
     }

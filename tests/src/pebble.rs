@@ -193,7 +193,7 @@ impl Pebble {
         &self.setup
     }
 
-    /// How many lines of its log have this in them.
+    /// The number of lines of its log that have this in them.
     pub fn lines_with(&self, text: &str) -> usize {
         self.process.stdout.text().lines().filter(|line| line.contains(text)).count()
     }

@@ -29,9 +29,9 @@ pub struct RawHello {
     pub behind: Vec<u8>,
     /// The size of the records it is cut into.
     pub fragment_bytes: usize,
-    /// Whether an X25519 share goes with it.
+    /// True if an X25519 share goes with it.
     pub has_key_share: bool,
-    /// Whether it is a second one: the first has no share, so that the server asks for one.
+    /// True if it is a second one: the first has no share, so that the server asks for one.
     pub is_second: bool,
     /// The session to be resumed.
     pub ticket: Option<RawTicket>,
@@ -289,7 +289,7 @@ fn key_share_of(server_hello: &[u8]) -> Vec<u8> {
     server_hello[at..at + 32].to_vec()
 }
 
-/// Whether whole messages end with a Finished.
+/// True if whole messages end with a Finished.
 fn ends_with_finished(flight: &[u8]) -> bool {
     let mut rest = flight;
     while let [kind, high, middle, low, body @ ..] = rest {

@@ -36,7 +36,8 @@ pub fn whole_records(received: &[u8]) -> (Vec<Record>, &[u8]) {
 }
 
 impl Record {
-    /// How many bytes of content it protects, if it carries application data of this kind of suite.
+    /// The number of bytes of content it protects, if it carries application data of this kind of
+    /// suite.
     pub fn content_bytes(&self, overhead_bytes: usize) -> usize {
         self.body.len() - overhead_bytes
     }

@@ -185,7 +185,7 @@ impl Setup {
         self
     }
 
-    /// How many addresses it listens on.
+    /// The number of addresses it listens on.
     pub fn listeners(&self) -> usize {
         self.listeners.len().max(1)
     }

@@ -97,7 +97,7 @@ impl Transcript {
     }
 }
 
-/// Whether `needle` occurs in `bytes`.
+/// True if `needle` occurs in `bytes`.
 pub fn contains(bytes: &[u8], needle: &[u8]) -> bool {
     bytes.windows(needle.len()).any(|window| window == needle)
 }

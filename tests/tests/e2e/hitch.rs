@@ -75,7 +75,7 @@ fn bracketed(address: SocketAddr) -> String {
     format!("[{}]:{}", address.ip(), address.port())
 }
 
-/// Whether a client that asks for a name gets the certificate that has it.
+/// True if a client that asks for a name gets the certificate that has it.
 fn shows(address: SocketAddr, name: &str) -> bool {
     Dialer::default().server_name(name).try_connect(address).is_ok()
 }

@@ -10,7 +10,7 @@ use kettle_tests::environment::{kettle_program, skip};
 use kettle_tests::tool::Tool;
 use tempfile::TempDir;
 
-/// Whether this machine has a program; else the test that needs it is noted down as skipped.
+/// True if this machine has a program; else the test that needs it is noted down as skipped.
 pub fn has(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_there = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());

@@ -48,7 +48,7 @@ pub(super) fn standing(kettle: &Kettle) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// How long nothing is tried, in seconds.
+/// The time nothing is tried, in seconds.
 pub(super) fn pause(kettle: &Kettle) -> u64 {
     let until = standing(kettle).pointer("/failures/wait_until/secs_since_epoch").unwrap().as_u64();
     let until = UNIX_EPOCH + Duration::from_secs(until.unwrap());

@@ -93,7 +93,7 @@ fn conditions_and_ranges_of_what_arrives_are_those_of_files() {
     // Only from the store are those answered who ask for that; here it is on its way to it.
     let only = cached.ask("HEAD", "/app/x", "Cache-Control: only-if-cached\r\n");
     assert_eq!(only.status, 200);
-    // How long it will be nobody knows, so a range is answered with all of it.
+    // Nobody knows how long it will be, so a range is answered with all of it.
     let mut part = cached.kettle.ask(&request("GET", "/app/x", "Range: bytes=1-2\r\n"));
     assert_eq!(part.response_head().status, 200);
     server.write_all(b"3\r\ndef\r\n0\r\n\r\n").unwrap();

@@ -174,7 +174,7 @@ fn look(kettle: &Kettle, store: &Path) -> BTreeMap<u64, u64> {
     }
 }
 
-/// How many files there are, those of the past among them.
+/// The number of files there are, those of the past among them.
 fn files(store: &Path) -> usize {
     let folders = fs::read_dir(store).unwrap().map(|it| it.unwrap());
     let folders = folders.filter(|it| it.file_type().unwrap().is_dir());
@@ -236,7 +236,7 @@ fn length(key: u64, version: u64) -> usize {
     usize::try_from(key * key * 300 + version % 13 * 1_000).unwrap()
 }
 
-/// Whether an object is asked about each time: the head of its file is written anew then.
+/// True if an object is asked about each time: the head of its file is written anew then.
 fn is_validated(key: u64) -> bool {
     key % 2 == 1
 }
@@ -305,7 +305,7 @@ fn serve(socket: &mut TcpStream) -> io::Result<()> {
     socket.write_all(b"0\r\n\r\n")
 }
 
-/// How many requests the backend has had, and how many pieces it has sent.
+/// The number of requests the backend has had, and how many pieces it has sent.
 static VERSION: AtomicU64 = AtomicU64::new(0);
 static PIECES: AtomicU64 = AtomicU64::new(0);
 

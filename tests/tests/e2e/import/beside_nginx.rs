@@ -76,7 +76,7 @@ struct Outcome {
     status: u16,
     kind: String,
     body: Vec<u8>,
-    /// Whether a backend was asked.
+    /// True if a backend was asked.
     is_passed: bool,
 }
 
@@ -260,7 +260,7 @@ impl Server {
         Some(Self { _running: running, address, streams, backend: asked, text })
     }
 
-    /// Whether an answer is an index that can be had by its own name.
+    /// True if an answer is an index that can be had by its own name.
     fn has_page(&self, answer: &Outcome, host: &'static str) -> bool {
         let text = String::from_utf8_lossy(&answer.body);
         let Some(path) = text.strip_prefix("this is www") else { return false };
@@ -281,7 +281,7 @@ impl Server {
         Outcome { status, kind, body, is_passed: self.backend.load(Ordering::SeqCst) > before }
     }
 
-    /// Whether a connection of a stream reaches the backend.
+    /// True if a connection of a stream reaches the backend.
     fn carries(&self, stream: SocketAddr) -> bool {
         let before = self.backend.load(Ordering::SeqCst);
         let Ok(mut socket) = TcpStream::connect(stream) else { return false };

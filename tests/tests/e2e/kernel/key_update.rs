@@ -289,7 +289,7 @@ fn say(session: &mut RawSession, words: &[Say]) {
     session.send_bytes(&said);
 }
 
-/// Whether a connection whose responses go this way can change its sending key.
+/// True if a connection whose responses go this way can change its sending key.
 fn changes_keys(path: &str) -> bool {
     path == "user" || kernel_changes_keys()
 }

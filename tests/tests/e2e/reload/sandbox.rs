@@ -7,7 +7,7 @@ use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::tool::Tool;
 
-/// Whether this kernel confines what is opened, as kettle itself says it.
+/// True if this kernel confines what is opened, as kettle itself says it.
 fn is_confined(kettle: &Kettle) -> bool {
     let said = kettle.status("/sandbox");
     said.as_str().unwrap().contains("Landlock")

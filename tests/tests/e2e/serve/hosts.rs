@@ -20,7 +20,7 @@ fn setup(secret: &str) -> Setup {
         .set("tls", "ticket_secret = \"cluster.secret\"")
 }
 
-/// Whether a connection to the first listener, which also fetches new tickets, was resumed.
+/// True if a connection to the first listener, which also fetches new tickets, was resumed.
 fn resumes(dialer: &Dialer, kettle: &Kettle) -> bool {
     let mut client = dialer.connect(kettle.address());
     let kind = client.tls.handshake_kind();

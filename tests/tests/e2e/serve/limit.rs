@@ -238,7 +238,7 @@ fn processor_time(kettle: &Kettle) -> Duration {
     Duration::from_millis(10 * (user + system))
 }
 
-/// Whether the server has closed its side; waits for the socket's timeout to find out.
+/// True if the server has closed its side; waits for the socket's timeout to find out.
 fn has_ended(wire: &mut Wire) -> bool {
     match wire.read(&mut [0; 100]) {
         Ok(count) => count == 0,

@@ -132,7 +132,7 @@ fn programs() -> Option<PathBuf> {
     folders.filter(|folder| folder.join("initdb").is_file()).max()
 }
 
-/// Whether psql can begin TLS without asking for it in PostgreSQL's own words: 17 or newer.
+/// True if psql can begin TLS without asking for it in PostgreSQL's own words: 17 or newer.
 fn speaks_direct_tls() -> bool {
     let said = Tool::new("psql").args(["--version"]).succeed();
     let version = said.split_whitespace().find_map(|word| word.split('.').next()?.parse().ok());

@@ -115,7 +115,7 @@ impl Behind {
         }
     }
 
-    /// How many KeyUpdates must come before the response: one for all that ask.
+    /// The number of KeyUpdates that must come before the response: one for all that ask.
     fn answers(self) -> usize {
         match self {
             Self::Request(updates) => usize::from(updates.contains(&1)),
@@ -317,7 +317,7 @@ fn a_fatal_alert_after_a_response_closes_at_once() {
     assert_eq!(kettle.status("/total/handshakes_failed"), json!({}));
 }
 
-/// How many responses were counted, complete or not, by all paths.
+/// The number of responses that were counted, complete or not, by all paths.
 fn responses(kettle: &Kettle) -> u64 {
     let by_path = kettle.status("/total/responses");
     by_path.as_object().unwrap().values().filter_map(Value::as_u64).sum()

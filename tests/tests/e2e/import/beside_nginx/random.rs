@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 /// SplitMix64.
 pub(super) struct Random {
     state: u64,
-    /// Whether it says what earlier seeds did not: each is the same for ever.
+    /// True if it says what earlier seeds did not: each is the same for ever.
     has_more: bool,
 }
 
@@ -39,7 +39,7 @@ impl Request {
         Self { method: "GET", host, target: target.to_owned() }
     }
 
-    /// Whether its path is not the one that it stands for.
+    /// True if its path is not the one that it stands for.
     pub(super) fn is_resolved(&self) -> bool {
         ["//", "/.", "%"].iter().any(|part| self.target.contains(part))
     }
