@@ -115,7 +115,7 @@ impl Drop for Folder {
 
 const SUITE: &str = "https://github.com/http-tests/cache-tests";
 const COMMIT: &str = "b55b8bda3dbb8c927c04e85bd8d496a8caa3e4ba";
-/// How many cases of that commit are for shared caches.
+/// The number of cases of that commit that are for shared caches.
 const CASES: usize = 365;
 const UNDICI: &str = "undici@7.30.2";
 const NEEDED: &[&str] = &["git", "openssl"];

@@ -45,7 +45,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
 pub struct MeasureArguments {
     /// Rounds of each scenario.
     pub rounds: Option<usize>,
-    /// How long each run takes.
+    /// The time each run takes.
     pub seconds: Option<u64>,
     /// A kettle that is built already.
     pub kettle: Option<PathBuf>,
@@ -57,7 +57,7 @@ pub struct MeasureArguments {
     pub output: Option<PathBuf>,
     /// Whether to measure all sizes and the calls by name.
     pub is_thorough: bool,
-    /// Whether an outage takes days, in a guest.
+    /// True if an outage takes days, in a guest.
     pub is_days: bool,
     /// Whether to hold the work against the committed baseline.
     pub is_check: bool,
@@ -95,7 +95,7 @@ impl MeasureArguments {
         Ok(arguments)
     }
 
-    /// Whether what is called `name` is to be measured.
+    /// True if what is called `name` is to be measured.
     pub fn wants(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|word| name.contains(word.as_str()))
     }

@@ -250,7 +250,7 @@ impl Session {
         programs
     }
 
-    /// How long each stage and all together took, and how many processors they kept busy, in one line that can be held against
+    /// The time each stage and all together took, and how many processors they kept busy, in one line that can be held against
     /// another run's.
     fn took(&self) -> String {
         let all = self.took.iter().fold(Cost::default(), |sum, (_, cost)| sum.and(*cost));

@@ -125,7 +125,7 @@ impl CertificatesBed {
             "ordered_seconds": ordered.as_secs_f64(), "in_force_seconds": fetched.elapsed().as_secs_f64() }))
     }
 
-    /// How long it takes to get so many certificates.
+    /// The time it takes to get so many certificates.
     fn orders(&self, number: usize, client: AcmeClient) -> Result<Value, String> {
         let (authority, setup) = self.begin(number, client)?;
         let root = self.folder.join("root.pem");

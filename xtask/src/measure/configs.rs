@@ -13,9 +13,9 @@ pub struct ConfigInput<'p> {
     pub site: &'p str,
     /// Its port on 127.0.0.1.
     pub port: u16,
-    /// Whether it offers HTTP/2.
+    /// True if it offers HTTP/2.
     pub has_http2: bool,
-    /// Whether kettle serves in its sandbox.
+    /// True if kettle serves in its sandbox.
     pub is_confined: bool,
 }
 

@@ -55,7 +55,7 @@ pub struct Row {
     /// Its name in results, and what `--only` looks in.
     pub name: &'static str,
     pub kind: Kind,
-    /// How long each body is.
+    /// The length of each body.
     pub body_bytes: u64,
     pub workers: u32,
     pub numbers: &'static [u64],

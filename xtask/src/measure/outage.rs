@@ -367,7 +367,7 @@ impl OutageBed {
     }
 }
 
-/// How many names there are, with a certificate each.
+/// The number of names there are, with a certificate each.
 const NAMES: usize = 5;
 /// How long is between two looks where something comes soon.
 const SOON: Duration = Duration::from_secs(3);

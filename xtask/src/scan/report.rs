@@ -27,7 +27,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Whether there is anything worse than LOW, or a cipher that must not be there.
+    /// True if there is anything worse than LOW, or a cipher that must not be there.
     pub fn is_failed(&self) -> bool {
         self.findings.iter().any(|finding| self.is_fault(finding))
             || self.ciphers.is_empty()

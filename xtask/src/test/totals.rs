@@ -19,7 +19,7 @@ pub struct Totals {
     pub failures: Vec<String>,
     /// What went wrong at first and well the second time.
     pub unsteady: Vec<String>,
-    /// How many tests were skipped for each reason.
+    /// The number of tests that were skipped for each reason.
     pub skip_reasons: BTreeMap<String, u64>,
     started_programs: u64,
     ended_programs: u64,
@@ -95,7 +95,7 @@ impl Totals {
         }
     }
 
-    /// Whether nothing was counted at all.
+    /// True if nothing was counted at all.
     pub fn is_empty(&self) -> bool {
         self.passed + self.failed + self.skipped == 0
     }

@@ -53,7 +53,7 @@ fn check_dependency(
     }
 }
 
-/// Whether the manifest asks for `target` and a source that ships says its name.
+/// True if the manifest asks for `target` and a source that ships says its name.
 fn is_used(workspace: &Workspace, package: &Package, target: &str) -> bool {
     let is_declared = package.dependencies.iter().any(|it| it.name == target && !it.is_for_tests);
     let word = target.replace('-', "_");

@@ -91,7 +91,7 @@ fn import(module: &Module, name: &str) -> Option<Vec<String>> {
     })
 }
 
-/// How many re-exports are followed from a name to its place.
+/// The number of re-exports that are followed from a name to its place.
 const REEXPORTS_MAX: usize = 8;
 
 #[cfg(test)]

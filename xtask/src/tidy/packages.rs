@@ -25,9 +25,9 @@ pub struct Package {
 pub struct Dependency {
     /// The name in `Cargo.toml`.
     pub name: String,
-    /// Whether only tests, examples and benches see it.
+    /// True if only tests, examples and benches see it.
     pub is_for_tests: bool,
-    /// Whether version and features come from the workspace's table.
+    /// True if version and features come from the workspace's table.
     pub is_inherited: bool,
     /// Its line in `Cargo.toml`.
     pub line: usize,
@@ -44,7 +44,7 @@ impl Package {
         [SERVES, MEASURES].iter().find_map(|folder| self.directory.strip_prefix(folder))
     }
 
-    /// Whether one of its roots is a test, a bench or an example, by cargo's conventions.
+    /// True if one of its roots is a test, a bench or an example, by cargo's conventions.
     pub fn is_test_target(&self, root: &str) -> bool {
         let inside = root.strip_prefix(&self.directory).unwrap_or(root);
         ["/tests/", "/benches/", "/examples/"].iter().any(|folder| inside.starts_with(folder))

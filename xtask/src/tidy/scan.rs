@@ -25,7 +25,7 @@ pub struct Module {
     pub file: String,
     /// Its path from the target's root; empty for the root itself.
     pub path: Vec<String>,
-    /// Whether only `cargo test` compiles it.
+    /// True if only `cargo test` compiles it.
     pub is_for_tests: bool,
     /// What is in it.
     pub facts: Facts,

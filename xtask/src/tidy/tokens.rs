@@ -18,7 +18,7 @@ pub struct Facts {
     pub names: Vec<Reference>,
     /// The lines where `unsafe` stands.
     pub unsafe_lines: Vec<usize>,
-    /// Whether it says `#![forbid(unsafe_code)]`.
+    /// True if it says `#![forbid(unsafe_code)]`.
     pub forbids_unsafe: bool,
 }
 
@@ -29,9 +29,9 @@ pub struct Declaration {
     pub path: Vec<String>,
     /// The inline modules of this file it stands in, outermost first.
     pub inside: Vec<String>,
-    /// Whether a `#[path]` attribute stands before it.
+    /// True if a `#[path]` attribute stands before it.
     pub has_path_attribute: bool,
-    /// Whether only `cargo test` compiles it.
+    /// True if only `cargo test` compiles it.
     pub is_for_tests: bool,
     /// The line.
     pub line: usize,
@@ -44,7 +44,7 @@ pub struct Reference {
     pub path: Vec<String>,
     /// The name by which a `use` makes it known where it stands.
     pub imported_as: Option<String>,
-    /// Whether only `cargo test` compiles the inline module it stands in.
+    /// True if only `cargo test` compiles the inline module it stands in.
     pub is_for_tests: bool,
     /// The line.
     pub line: usize,
@@ -71,7 +71,7 @@ struct Reader<'m> {
     module: &'m [String],
     inside: Vec<String>,
     is_for_tests: bool,
-    /// Whether it reads between a `use` and its semicolon.
+    /// True if it reads between a `use` and its semicolon.
     is_import: bool,
     facts: Facts,
 }
@@ -239,7 +239,7 @@ fn is_mark(tokens: &[TokenTree], index: usize, wanted: char) -> bool {
     matches!(tokens.get(index), Some(TokenTree::Punct(mark)) if mark.as_char() == wanted)
 }
 
-/// Whether `::` stands at `index`.
+/// True if `::` stands at `index`.
 fn is_separator(tokens: &[TokenTree], index: usize) -> bool {
     let is_joint = matches!(tokens.get(index), Some(TokenTree::Punct(mark)) if mark.spacing() == Spacing::Joint);
     is_joint && is_mark(tokens, index, ':') && is_mark(tokens, index + 1, ':')
@@ -249,7 +249,7 @@ fn is_after_separator(tokens: &[TokenTree], index: usize) -> bool {
     index >= 2 && is_separator(tokens, index - 2)
 }
 
-/// Whether the group at `index` is the `[…]` of a `#![…]`.
+/// True if the group at `index` is the `[…]` of a `#![…]`.
 fn is_inner_attribute(tokens: &[TokenTree], index: usize) -> bool {
     index >= 2 && is_mark(tokens, index - 1, '!') && is_mark(tokens, index - 2, '#')
 }

@@ -43,7 +43,7 @@ pub struct Report {
     pub status: Option<i32>,
     /// Why there is no status.
     pub failure: Option<String>,
-    /// Whether that is because the kernel died.
+    /// True if that is because the kernel died.
     pub has_died: bool,
     /// What the kernel complained about: a warning of its own code is a finding, even if every test passed.
     pub complaints: Vec<String>,

@@ -24,7 +24,7 @@ pub struct GrowthBed {
     most: u64,
     server_cpus: String,
     pub folder: PathBuf,
-    /// How many pairs of servers there were, each with a folder of its own.
+    /// The number of pairs of servers there were, each with a folder of its own.
     pairs: Cell<u32>,
 }
 

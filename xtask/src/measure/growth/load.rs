@@ -133,7 +133,7 @@ impl Drop for Begun {
     }
 }
 
-/// How many requests the origin has had, this one among them.
+/// The number of requests the origin has had, this one among them.
 pub fn requests_at_origin(port: u16) -> Result<u64, String> {
     let ask = || -> std::io::Result<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", port))?;

@@ -79,7 +79,7 @@ fn line(what: &str, told: &str, [kettle, nginx]: [Rounds; 2], aim: Option<f64>) 
     (!is_empty).then(|| format!("| {what} | {told} | {first} | {second} | {both} | {aim} |"))
 }
 
-/// How many times as much a request costs at the second number as at the first.
+/// The number of times as much a request costs at the second number as at the first.
 fn grown(samples: &[Sample], row: &Row, (from, to, most): (u64, u64, f64)) -> Option<String> {
     let told = TOLD.first()?;
     let [kettle, nginx] = [Program::Kettle, Program::Nginx].map(|program| {

@@ -86,22 +86,22 @@ impl Authority {
         process::run_quietly(curl.arg(url))
     }
 
-    /// How many orders it took.
+    /// The number of orders it took.
     pub fn orders(&self) -> usize {
         self.lines_with("Added order")
     }
 
-    /// How many orders it refused.
+    /// The number of orders it refused.
     pub fn refusals(&self) -> usize {
         self.lines_with("POST /order-plz").saturating_sub(self.orders())
     }
 
-    /// How many certificates it issued.
+    /// The number of certificates it issued.
     pub fn issued(&self) -> usize {
         self.lines_with("Issued certificate serial")
     }
 
-    /// How many certificates were asked for.
+    /// The number of certificates that were asked for.
     pub fn fetched(&self) -> usize {
         self.lines_with("POST /certZ/")
     }

@@ -10,11 +10,11 @@ pub struct Schedule {
     pub scenarios: &'static [Scenario],
     /// How long certificates live.
     pub lifetime: Duration,
-    /// How long the authority is away.
+    /// The time the authority is away.
     pub away: Duration,
-    /// How long it is looked in all from the first certificates on where the authority goes away.
+    /// The time it is looked in all from the first certificates on where the authority goes away.
     pub looked: Duration,
-    /// How long it is looked after the first certificates have ended, to see others that are late.
+    /// The time it is looked after the first certificates have ended, to see others that are late.
     pub margin: Duration,
     /// How far the clock is ahead after a sleep.
     pub slept: Duration,

@@ -56,7 +56,7 @@ impl MeasuredServer {
         }
     }
 
-    /// Whether it is kettle.
+    /// True if it is kettle.
     pub fn is_kettle(&self) -> bool {
         !matches!(self.config, Config::Nginx { .. })
     }

@@ -34,7 +34,7 @@ pub struct Vector {
     pub bytes: u64,
     /// Which round, from 0.
     pub round: u32,
-    /// Whether the guest's processor had fast string copies.
+    /// True if the guest's processor had fast string copies.
     pub erms: bool,
     /// The figures by their names in `measure/bench/src/figure.rs`.
     pub figures: BTreeMap<&'static str, f64>,
