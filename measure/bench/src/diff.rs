@@ -46,7 +46,7 @@ pub struct DiffRow {
     pub a: f64,
     /// Its median in the second.
     pub b: f64,
-    /// How many rounds each rests on.
+    /// The number of rounds each rests on.
     pub rounds: [usize; 2],
     /// The change from the first to the second as a part of the first: 0.1 is ten percent more. Nothing where a sample is zero.
     pub change: Option<Interval>,
@@ -238,7 +238,7 @@ fn are_alike(one: Interval, other: Interval) -> bool {
 }
 
 impl DiffRow {
-    /// Whether it has too few rounds to be decided, whatever they show.
+    /// True if it has too few rounds to be decided, whatever they show.
     pub fn lacks_rounds(&self) -> bool {
         self.rounds.iter().any(|rounds| *rounds < SAMPLES_MIN)
     }

@@ -55,7 +55,7 @@ impl Figure {
         self
     }
 
-    /// Whether it counts what repeats, so that one round tells as much as ten.
+    /// True if it counts what repeats, so that one round tells as much as ten.
     pub fn is_count(&self) -> bool {
         self.name.contains("instructions")
             || self.name.contains("copied")

@@ -130,7 +130,7 @@ pub struct Absent {
 }
 
 impl Absent {
-    /// Whether this sample is what was missing, or a part of it: a run that went on has it after all.
+    /// True if this sample is what was missing, or a part of it: a run that went on has it after all.
     fn is_made_up_by(&self, sample: &Sample) -> bool {
         let Sample { scenario, subject, point, round, .. } = sample;
         let there = format!("{subject}, {}, round {round}", place(point));

@@ -34,7 +34,7 @@ impl Estimate {
         relative((self.high - self.low) / 2.0, self.median)
     }
 
-    /// Whether the whole interval lies below the other.
+    /// True if the whole interval lies below the other.
     pub fn is_surely_below(&self, other: &Self) -> bool {
         self.high < other.low
     }

@@ -292,7 +292,7 @@ impl Drop for Threads {
     }
 }
 
-/// How long a report is waited for before looking whether to stop.
+/// The time a report is waited for before looking whether to stop.
 const PATIENCE: Duration = Duration::from_millis(50);
 const PROGRESS_EVERY: Duration = Duration::from_millis(500);
 const REPORTS_PER_THREAD: usize = 8;

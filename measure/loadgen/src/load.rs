@@ -74,7 +74,7 @@ pub enum LoadModel {
     },
 }
 
-/// How many transactions are due in an open loop, evenly spaced.
+/// The number of transactions that are due in an open loop, evenly spaced.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrivals {
     /// The same number in every second.

@@ -19,7 +19,7 @@ pub enum Client {
     STime {
         /// `1.2` or `1.3`.
         version: &'static str,
-        /// Whether all connections but the first resume its session.
+        /// True if all connections but the first resume its session.
         is_resuming: bool,
     },
 }

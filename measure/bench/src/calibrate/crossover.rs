@@ -45,7 +45,7 @@ impl CostRow {
         }
     }
 
-    /// Whether a figure of this row is uncertain, or changed while measuring.
+    /// True if a figure of this row is uncertain, or changed while measuring.
     pub fn is_noisy(&self) -> bool {
         [Some(&self.user), self.kernel_write.as_ref(), self.kernel_sendfile.as_ref()]
             .into_iter()

@@ -271,10 +271,10 @@ fn to_json(outcome: &Outcome, mix: Option<&str>) -> serde_json::Value {
     })
 }
 
-/// How long a load lasts whose end is not given.
+/// The time a load lasts whose end is not given.
 const LENGTH_USUAL: Duration = Duration::from_secs(10);
 
-/// How long a load lasts at most that ends by its requests.
+/// The time a load lasts at most that ends by its requests.
 const REQUESTS_TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// An open loop that a server no longer keeps up with piles up transactions; beyond this many they fail at once.

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 /// Whom to ask for what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Url {
-    /// Whether it is asked over TLS.
+    /// True if it is asked over TLS.
     pub(crate) is_secure: bool,
     /// A name or an address, without brackets.
     pub(crate) host: String,

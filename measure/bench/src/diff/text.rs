@@ -155,7 +155,7 @@ fn summary(diff: &Diff, all: bool) -> String {
     text
 }
 
-/// How many rounds would decide what is open.
+/// The number of rounds that would decide what is open.
 fn advice(diff: &Diff) -> String {
     let open = || diff.rows.iter().filter(|row| row.verdict == Verdict::Undecided);
     let mut needed: Vec<u32> = open().filter_map(|row| row.rounds_to_decide).collect();

@@ -214,18 +214,18 @@ fn head_end(received: &[u8]) -> Option<usize> {
     Some(end + END.len())
 }
 
-/// Whether the connection ends after this request: `Connection: close`, or HTTP/1.0, which terminators speak by default.
+/// True if the connection ends after this request: `Connection: close`, or HTTP/1.0, which terminators speak by default.
 fn asks_to_close(head: &str) -> bool {
     let is_old = head.lines().next().is_some_and(|line| line.ends_with("http/1.0"));
     is_old || has_option(head, "connection:", "close")
 }
 
-/// Whether a field names an option; all are in small letters.
+/// True if a field names an option; all are in small letters.
 fn has_option(head: &str, field: &str, option: &str) -> bool {
     head.lines().any(|line| line.strip_prefix(field).is_some_and(|it| it.contains(option)))
 }
 
-/// How long a paced response takes, and in how many pieces.
+/// The time a paced response takes, and in how many pieces.
 pub const PACED_TIME: Duration = Duration::from_secs(2);
 const PIECES: usize = 40;
 

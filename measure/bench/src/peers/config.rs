@@ -131,7 +131,7 @@ fn fill(template: &str, words: &Words) -> Result<String, String> {
     Ok(filled)
 }
 
-/// Whether a text is a template.
+/// True if a text is a template.
 pub fn has_placeholder(text: &str) -> bool {
     text.lines().any(|line| placeholder(line).is_some())
 }

@@ -68,7 +68,7 @@ pub fn group(leader: u32) -> Vec<u32> {
     members
 }
 
-/// Whether a process waits for something to happen.
+/// True if a process waits for something to happen.
 pub fn is_asleep(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('S'))

@@ -23,7 +23,7 @@ pub(super) struct Awaited<'l> {
     /// What messages call it.
     pub(super) program: &'l str,
     pub(super) address: SocketAddr,
-    /// How many processes it and its workers are.
+    /// The number of its processes, workers included.
     pub(super) processes: usize,
     /// What it says is written there.
     pub(super) log: &'l Path,

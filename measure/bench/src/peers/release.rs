@@ -26,7 +26,7 @@ impl Release {
             .find_map(|(at, _)| Self::parse(text.get(at + word.len()..)?.trim_start()))
     }
 
-    /// Whether it is this version or a later one.
+    /// True if it is this version or a later one.
     pub fn is_at_least(&self, numbers: &[u32]) -> bool {
         self.numbers.as_slice() >= numbers
     }

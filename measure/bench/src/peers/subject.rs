@@ -66,7 +66,7 @@ pub struct Setup {
     pub key: CertificateKey,
     /// The version, suite, group and way of resuming it allows: those the client offers, and no others.
     pub offer: Offer,
-    /// Whether sessions can be resumed at all.
+    /// True if sessions can be resumed at all.
     pub resumes: bool,
     pub site: PathBuf,
     /// The plain HTTP backend of all that are no file servers.
@@ -125,7 +125,7 @@ impl fmt::Display for Program {
 }
 
 impl SubjectPath {
-    /// Whether every connection is encrypted in the kernel.
+    /// True if every connection is encrypted in the kernel.
     pub fn is_kernel(self) -> bool {
         matches!(
             self,
@@ -135,7 +135,7 @@ impl SubjectPath {
 }
 
 impl Role {
-    /// Whether its bodies are those of the plain backend.
+    /// True if its bodies are those of the plain backend.
     pub fn has_backend(self) -> bool {
         self != Role::Files
     }

@@ -145,7 +145,7 @@ impl Axis {
         number::short(value / number::fitting(&self.unit, high).0)
     }
 
-    /// Whether each value on the axis has a unit of its own, because one for all would not do.
+    /// True if each value on the axis has a unit of its own, because one for all would not do.
     fn names_units(&self) -> bool {
         self.kind != ScaleKind::Linear && matches!(self.unit.as_str(), "B" | "ns" | "µs")
     }

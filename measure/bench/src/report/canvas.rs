@@ -30,7 +30,7 @@ impl Room {
         }
     }
 
-    /// Whether labels stand beside what they name; else above it.
+    /// True if labels stand beside what they name; else above it.
     pub fn is_wide(self) -> bool {
         self != Room::Narrow
     }

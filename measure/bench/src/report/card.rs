@@ -118,7 +118,7 @@ const HEIGHT: f64 = 630.0;
 const EDGE: f64 = 48.0;
 const TITLE: f64 = 34.0;
 const SMALL: f64 = 13.5;
-/// How many lines there are at the foot.
+/// The number of lines there are at the foot.
 const LINES_MAX: usize = 4;
 /// More columns than this cannot be read.
 const PEERS_MAX: usize = 5;

@@ -74,7 +74,7 @@ impl Picture {
         }
     }
 
-    /// Whether there is something in it, and not all of it is 0.
+    /// True if there is something in it, and not all of it is 0.
     pub fn has_values(&self) -> bool {
         self.values().into_iter().any(|value| value != 0.0)
     }

@@ -57,7 +57,7 @@ impl<'a> Gathered<'a> {
         gathered
     }
 
-    /// Whether the figures count work and not time.
+    /// True if the figures count work and not time.
     pub fn is_work(&self) -> bool {
         self.runs.iter().any(|run| run.clock == Clock::Work)
     }

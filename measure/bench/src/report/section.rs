@@ -170,6 +170,6 @@ fn write_servers(page: &mut Markup, section: &Section) {
     page.raw("</details>");
 }
 
-/// How many groups of drawings are open at first.
+/// The number of groups of drawings that are open at first.
 const GROUPS_OPEN: usize = 2;
 const CLASS: (&str, &str) = ("class", "group");

@@ -8,7 +8,7 @@ pub struct Table {
     pub head: Vec<String>,
     /// As long as the head.
     pub rows: Vec<Vec<String>>,
-    /// How many columns from the left are text.
+    /// The number of columns from the left that are text.
     pub words: usize,
 }
 

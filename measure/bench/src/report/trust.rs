@@ -106,7 +106,7 @@ fn kernel(files: &[Gathered]) -> Option<String> {
     }
 }
 
-/// Whether the client was at its own limit.
+/// True if the client was at its own limit.
 pub fn is_limited(sample: &Sample) -> bool {
     sample.figures.get(figure::CLIENT_BUSY.name).is_some_and(|busy| *busy >= BUSY)
 }

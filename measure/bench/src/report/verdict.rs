@@ -49,7 +49,7 @@ pub struct VerdictCell {
     pub ratio: Interval,
     /// What that comes to.
     pub outcome: Outcome,
-    /// How many rounds the side with fewer has.
+    /// The number of rounds the side with fewer has.
     pub rounds: usize,
     /// Ours and theirs in their unit.
     pub values: (f64, f64),
@@ -251,7 +251,7 @@ fn cell_of(ours: &[f64], theirs: &[f64]) -> Option<VerdictCell> {
     Some(VerdictCell { ratio, outcome, rounds, values, subjects: (String::new(), String::new()) })
 }
 
-/// How many parts a headline has.
+/// The number of parts a headline has.
 const HEADLINE_PARTS: usize = 2;
 /// These serve no files: they decrypt and pass on.
 const RELAYS: &[&str] = &["hitch", "stunnel"];

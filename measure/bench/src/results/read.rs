@@ -19,7 +19,7 @@ pub struct Results {
     pub absents: Vec<Absent>,
     /// The scenarios that were measured to their end.
     pub complete: Vec<String>,
-    /// Whether the last line was cut off, as when the machine died while writing; it is left out.
+    /// True if the last line was cut off, as when the machine died while writing; it is left out.
     pub cut_off: bool,
 }
 
@@ -61,7 +61,7 @@ impl Results {
         self.runs.first().map(|run| run.clock)
     }
 
-    /// Whether everything planned for a scenario has been measured.
+    /// True if everything planned for a scenario has been measured.
     pub fn is_complete(&self, scenario: &str) -> bool {
         self.complete.iter().any(|name| name == scenario)
     }

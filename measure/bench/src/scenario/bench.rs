@@ -95,7 +95,7 @@ impl<'a> Bench<'a> {
         self.key(&server.name, &whole, round)
     }
 
-    /// Whether this sample is there from an earlier, interrupted run.
+    /// True if this sample is there from an earlier, interrupted run.
     pub fn has(&self, key: &Key) -> bool {
         self.taken.has(key)
     }
@@ -327,7 +327,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// How many times a sample is measured at most until it is plausible.
+/// The number of times a sample is measured at most until it is plausible.
 const TRIES_MAX: u32 = 3;
 
 /// A point with one axis.

@@ -4,7 +4,7 @@ use super::error::BenchError;
 use super::options::{DownloadClient, Options};
 use super::{SCENARIOS, Scenario};
 
-/// How many values of an option a scenario takes.
+/// The number of values of an option a scenario takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     One,
@@ -48,7 +48,7 @@ fn takes(scenario: &Scenario, option: &str) -> Option<Takes> {
     own.or_else(|| USUAL.contains(&option).then_some(Takes::One))
 }
 
-/// How many values were named for each.
+/// The number of values that were named for each.
 fn named(options: &Options) -> [(&'static str, usize); 10] {
     fn count<T>(list: &Option<Vec<T>>) -> usize {
         list.as_ref().map_or(0, Vec::len)

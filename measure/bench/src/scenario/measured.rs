@@ -22,11 +22,11 @@ pub struct Measured {
     pub outcome: Outcome,
     /// What the server used. See [`Measured::cpu`] for the part that belongs to the outcome.
     pub usage: Usage,
-    /// Whether `usage` covers the whole load to its end, rather than a window that lies within it.
+    /// True if `usage` covers the whole load to its end, rather than a window that lies within it.
     pub is_whole: bool,
     /// Connections whose sending side the kernel took over, warm-up included; `None` without kernel TLS.
     pub kernel_connections: Option<u64>,
-    /// How many processors the server can use.
+    /// The number of processors the server can use.
     pub server_cpus: usize,
     /// How many the client has, and with it the backend of terminators and caches.
     pub client_cpus: usize,

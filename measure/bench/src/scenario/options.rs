@@ -114,7 +114,7 @@ impl Http {
         Ok(())
     }
 
-    /// How many requests at once over HTTP/2, if it is that.
+    /// The number of requests at once over HTTP/2, if it is that.
     pub fn at_once(self) -> Option<u32> {
         (self.http == 2).then_some(self.at_once)
     }

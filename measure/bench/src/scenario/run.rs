@@ -26,7 +26,7 @@ pub struct Request {
     pub names: Vec<String>,
     pub options: Options,
     pub results: PathBuf,
-    /// Whether the results file is there and to be gone on with.
+    /// True if the results file is there and to be gone on with.
     pub resumes: bool,
     /// The version of this program.
     pub kettle: String,

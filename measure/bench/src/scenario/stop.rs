@@ -55,7 +55,7 @@ impl Stop {
         }
     }
 
-    /// Whether no other sample should begin.
+    /// True if no other sample should begin.
     pub fn is_asked(&self) -> bool {
         self.after_sample.load(Ordering::Relaxed)
     }

@@ -42,7 +42,8 @@ pub fn text(results: &Results) -> String {
 /// Rows of cells; the first row is the head.
 type Table = Vec<Vec<String>>;
 
-/// How many samples were implausible and were measured again. A ramp says of its own steps why it repeats them.
+/// The number of samples that were implausible and were measured again. A ramp says of its own
+/// steps why it repeats them.
 fn again(results: &Results, scenario: &str) -> String {
     let is_implausible =
         |sample: &&Sample| sample.part == DOUBTED && !sample.point.contains_key("rate");

@@ -360,7 +360,7 @@ const LOST_MAX: f64 = 0.001;
 const TRANSACTIONS_MIN: u32 = 100;
 const TRANSACTIONS_MAX: u32 = 4000;
 
-/// How many steps a ramp usually has.
+/// The number of steps a ramp usually has.
 const COARSE_USUAL: u32 = 7;
 const FINE_USUAL: u32 = 4;
 

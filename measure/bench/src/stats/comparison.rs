@@ -13,7 +13,7 @@ pub struct Comparison {
     pub b: Summary,
     /// How much larger the second is, in the unit of the samples.
     pub difference: Interval,
-    /// How many times as large the second is; nothing if not all samples are above zero.
+    /// The number of times as large the second is; nothing if not all samples are above zero.
     pub ratio: Option<Interval>,
     /// How many of 100 such intervals hold the truth, as a part of one: at least 0.95, but only 0.9 with three samples a side.
     pub confidence: f64,
@@ -89,9 +89,9 @@ impl Comparison {
     }
 }
 
-/// How many rounds a side would decide, if further ones scattered as these do and kept the difference of their means: the
-/// usual estimate for a test at 5 % that finds it in four of five cases. `None` where these do not differ, and where they do
-/// not scatter.
+/// The number of rounds a side that would decide, if further ones scattered as these do and kept the
+/// difference of their means: the usual estimate for a test at 5 % that finds it in four of five
+/// cases. `None` where these do not differ, and where they do not scatter.
 pub fn rounds_to_decide(a: &[f64], b: &[f64]) -> Option<u32> {
     let (a, b) = (Summary::of(a)?, Summary::of(b)?);
     let difference = (b.mean - a.mean).abs();
@@ -116,8 +116,9 @@ impl Interval {
     }
 }
 
-/// How many pairs to leave out at each end, and how sure the interval is then. If both rows came from the same source, the
-/// number of pairs in which the second is the larger would follow a known distribution.
+/// The number of pairs to leave out at each end, and how sure the interval is then. If both rows
+/// came from the same source, the number of pairs in which the second is the larger would follow a
+/// known distribution.
 fn rank(a: usize, b: usize) -> (usize, f64) {
     if a + b > EXACT_MAX {
         let (a, b) = (a as f64, b as f64);

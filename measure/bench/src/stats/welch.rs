@@ -36,7 +36,7 @@ impl MeanDifference {
         Some(Self { difference, low, high, relative })
     }
 
-    /// Whether zero lies outside the interval.
+    /// True if zero lies outside the interval.
     pub fn is_proven(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }

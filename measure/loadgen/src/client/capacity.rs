@@ -17,7 +17,7 @@ pub(super) fn check(load: &Load) -> Result<(), LoadError> {
     check_ports(load, connections)
 }
 
-/// How many connections may be open at the same time.
+/// The number of connections that may be open at the same time.
 fn connections_max(load: &Load) -> u64 {
     u64::from(match load.model {
         LoadModel::Closed { connections }

@@ -16,7 +16,7 @@ pub(super) struct HeadReader {
 pub(super) struct Head {
     /// The length of the body behind it.
     pub(super) body_bytes: u64,
-    /// Whether the server closes the connection behind this response.
+    /// True if the server closes the connection behind this response.
     pub(super) is_last: bool,
 }
 
@@ -44,7 +44,7 @@ impl HeadReader {
         Ok(parsed.map(|(head, bytes)| (head, bytes - earlier_bytes)))
     }
 
-    /// Whether a head has begun that is not whole yet.
+    /// True if a head has begun that is not whole yet.
     pub(super) fn has_begun(&self) -> bool {
         !self.partial.is_empty()
     }

@@ -27,7 +27,7 @@ struct Frame {
     left_bytes: usize,
     kind: u8,
     flags: u8,
-    /// Whether the status in it was looked at.
+    /// True if the status in it was looked at.
     is_judged: bool,
     /// The payload of a PING.
     ping: Vec<u8>,
@@ -79,17 +79,17 @@ impl Http2 {
         std::mem::take(&mut self.due)
     }
 
-    /// How many requests the transaction is.
+    /// The number of requests of the transaction.
     pub(super) fn asked(&self) -> u32 {
         self.asked
     }
 
-    /// Whether the transaction has all its answers.
+    /// True if the transaction has all its answers.
     pub(super) fn is_complete(&self) -> bool {
         self.open == 0
     }
 
-    /// Whether no further transaction should be begun here.
+    /// True if no further transaction should be begun here.
     pub(super) fn is_leaving(&self) -> bool {
         self.is_leaving
     }

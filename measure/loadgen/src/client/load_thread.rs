@@ -29,7 +29,7 @@ pub(super) struct SharedLoad {
     pub(super) is_held: bool,
     pub(super) created: Instant,
     pub(super) halt: AtomicBool,
-    /// How many requests may still begin.
+    /// The number of requests that may still begin.
     requests_left: AtomicU64,
     /// The length of every body, from the first answer on if the load does not say.
     body_bytes: OnceLock<u64>,
@@ -42,7 +42,7 @@ pub(super) struct LoadThread {
     pub(super) connector: Option<Connector>,
     pub(super) recorder: RefCell<Recorder>,
     pub(super) pacer: Pacer,
-    /// How many connections may be opened at the same time before the load begins.
+    /// The number of connections that may be opened at the same time before the load begins.
     pub(super) openings: Semaphore,
     opening: RefCell<Opening>,
     all_opened: Notify,
@@ -60,7 +60,7 @@ pub(super) struct LoadThread {
 /// What a thread opened before the load began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Opened {
-    /// How many connections were opened.
+    /// The number of connections that were opened.
     pub(super) opened: u64,
     /// How many were not.
     failed: u64,
@@ -100,7 +100,7 @@ impl SharedLoad {
         }
     }
 
-    /// How long the load lasts at most, from its beginning.
+    /// The time the load lasts at most, from its beginning.
     pub(super) fn length(&self) -> Duration {
         if self.is_held { HELD_MAX } else { self.load.end.at_most() }
     }
@@ -252,12 +252,12 @@ impl LoadThread {
         start + self.shared.length()
     }
 
-    /// Whether the load is over at that moment.
+    /// True if the load is over at that moment.
     pub(super) fn is_over_at(&self, moment: Instant) -> bool {
         self.start.get().is_some_and(|start| moment >= self.end_after(start))
     }
 
-    /// Whether so much time has passed since the end that nothing else is waited for.
+    /// True if so much time has passed since the end that nothing else is waited for.
     pub(super) fn is_given_up(&self) -> bool {
         let patience = self.load().timeout;
         self.start.get().is_some_and(|start| Instant::now() >= self.end_after(start) + patience)
@@ -274,7 +274,7 @@ impl LoadThread {
         }
     }
 
-    /// Whether another transaction may begin; one that may is counted against the end of the load.
+    /// True if another transaction may begin; one that may is counted against the end of the load.
     pub(super) fn claim(&self, now: Instant) -> bool {
         if self.is_over_at(now) || self.shared.is_halted() {
             return false;
@@ -306,7 +306,7 @@ impl LoadThread {
         String::from_utf8_lossy(target.unwrap_or_default()).into_owned()
     }
 
-    /// How many requests are one transaction over HTTP/2; `None` is HTTP/1.1.
+    /// The number of requests that are one transaction over HTTP/2; `None` is HTTP/1.1.
     pub(super) fn http2(&self) -> Option<u32> {
         self.load().tls.and_then(|offer| offer.http2)
     }

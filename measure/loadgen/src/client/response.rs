@@ -29,9 +29,9 @@ pub(super) struct Expected {
     pub(super) body_bytes: Option<u64>,
     /// Its SHA-256, if this one is to be hashed.
     pub(super) sha256: Option<[u8; 32]>,
-    /// Whether the body may be dropped before it is read.
+    /// True if the body may be dropped before it is read.
     pub(super) may_discard: bool,
-    /// Whether there is none, since the connection changes its protocol.
+    /// True if there is none, since the connection changes its protocol.
     pub(super) changes: bool,
 }
 
@@ -180,7 +180,7 @@ impl Response {
         self.state == State::Complete
     }
 
-    /// How many bytes of the body have not arrived yet, once the head has.
+    /// The number of bytes of the body that have not arrived yet, once the head has.
     fn body_left(&self) -> u64 {
         match self.state {
             State::Body(left_bytes) => left_bytes,
@@ -188,7 +188,7 @@ impl Response {
         }
     }
 
-    /// How many bytes may be dropped unseen now.
+    /// The number of bytes that may be dropped unseen now.
     pub(super) fn discardable_bytes(&self) -> u64 {
         if self.expected.may_discard { self.body_left() } else { 0 }
     }
@@ -203,12 +203,12 @@ impl Response {
         self.body_bytes
     }
 
-    /// Whether the server closes the connection behind it without waiting for us.
+    /// True if the server closes the connection behind it without waiting for us.
     pub(super) fn is_announced(&self) -> bool {
         self.is_last && self.http2.is_none()
     }
 
-    /// Whether the server closes the connection behind it.
+    /// True if the server closes the connection behind it.
     pub(super) fn is_last(&self) -> bool {
         self.is_last
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::load::Arrivals;
 
 impl Arrivals {
-    /// How many transactions are due from the beginning to `at`, as a real number; `length` is that of the whole load.
+    /// The number of transactions that are due from the beginning to `at`, as a real number;
+    /// `length` is that of the whole load.
     fn count_until(self, at: f64, length: f64) -> f64 {
         match self {
             Arrivals::Constant { per_second } => per_second * at,
@@ -36,7 +37,7 @@ impl Arrivals {
         }
     }
 
-    /// Whether these numbers describe arrivals at all.
+    /// True if these numbers describe arrivals at all.
     pub(super) fn is_sound(self) -> bool {
         let is_rate = |rate: f64| rate.is_finite() && rate >= 0.0;
         match self {

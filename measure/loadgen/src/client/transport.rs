@@ -60,7 +60,7 @@ impl Transport {
         }
     }
 
-    /// Whether HTTP/2 was agreed on.
+    /// True if HTTP/2 was agreed on.
     pub(super) fn is_http2(&self) -> bool {
         match self {
             Self::Plain(_) => false,

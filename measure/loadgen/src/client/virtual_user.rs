@@ -42,9 +42,9 @@ struct Session {
     connector: Option<Connector>,
     /// Connections that may still be made with it; with none left, the next one begins a new session.
     connections_left: u32,
-    /// How many connections the next session is for.
+    /// The number of connections the next session is for.
     length_next: u32,
-    /// Whether it has been established, so that the next connection resumes it.
+    /// True if it has been established, so that the next connection resumes it.
     is_established: bool,
 }
 
@@ -261,9 +261,10 @@ impl Session {
     }
 }
 
-/// How many connections a virtual user's first session is for: fewer than the others have, by its number, so that the virtual users
-/// of a load do not make their full handshakes all at the same time. Multiples of the golden ratio spread any number of
-/// virtual users evenly, and the first one's session is a whole one.
+/// The number of connections a virtual user's first session is for: fewer than the others have, by
+/// its number, so that the virtual users of a load do not make their full handshakes all at the
+/// same time. Multiples of the golden ratio spread any number of virtual users evenly, and the
+/// first one's session is a whole one.
 fn first_length(number: u32, per_session: u32) -> u32 {
     let part = number.wrapping_mul(GOLDEN_RATIO);
     let missing = (u64::from(part) * u64::from(per_session)) >> u32::BITS;
@@ -276,7 +277,7 @@ const GOLDEN_RATIO: u32 = 0x9e37_79b9;
 /// A start that is later than this is the client's fault.
 const LATE_START_MIN: Duration = Duration::from_millis(1);
 
-/// How long the peer may take to close.
+/// The time the peer may take to close.
 const CLOSE_MAX: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

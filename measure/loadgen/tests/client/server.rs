@@ -127,7 +127,7 @@ impl Server {
         self.shared.given.lock().unwrap().get(word).copied().unwrap_or_default()
     }
 
-    /// How many requests there were.
+    /// The number of requests there were.
     pub fn requests(&self) -> u64 {
         self.shared.requests.load(Ordering::SeqCst)
     }
@@ -137,7 +137,7 @@ impl Server {
         self.shared.early.load(Ordering::SeqCst)
     }
 
-    /// How many connections there were.
+    /// The number of connections there were.
     pub fn connections(&self) -> u64 {
         self.peers().len() as u64
     }

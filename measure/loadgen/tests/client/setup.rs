@@ -114,7 +114,7 @@ pub fn run(load: &Load) -> Outcome {
     client::run(load, &mut |_| {}).unwrap()
 }
 
-/// How many transactions failed for this reason.
+/// The number of transactions that failed for this reason.
 pub fn failed(outcome: &Outcome, reason: &str) -> u64 {
     outcome.failures.get(reason).copied().unwrap_or_default()
 }

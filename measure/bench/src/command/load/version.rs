@@ -55,5 +55,5 @@ fn speaks(load: &Load, offer: Offer) -> bool {
     client::run(&once, &mut |_| {}).is_ok_and(|outcome| outcome.handshakes.full > 0)
 }
 
-/// How long the server may take to show the other version.
+/// The time the server may take to show the other version.
 const ASKED_MAX: Duration = Duration::from_secs(10);

@@ -33,7 +33,7 @@ pub(super) fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
     ]
 }
 
-/// How many bytes a handshake of this kind takes.
+/// The number of bytes a handshake of this kind takes.
 fn on_wire(summary: &Samples, kind: &str, figure: &str) -> Chart {
     let name = format!("tps-ramp-wire-{kind}");
     let question = format!("How many bytes go over the wire for a {kind} handshake?");

@@ -1,5 +1,5 @@
-//! How many bytes the machine moved to and from memory, where its processor counts them and the kernel shows it (resctrl).
-//! Where it does not, there is no figure: nothing here estimates.
+//! The number of bytes the machine moved to and from memory, where its processor counts them and
+//! the kernel shows it (resctrl). Where it does not, there is no figure: nothing here estimates.
 
 use std::fs;
 use std::io;

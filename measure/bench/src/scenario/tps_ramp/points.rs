@@ -52,7 +52,7 @@ fn next_are_quick(steps: &[Step], bound: Bound) -> bool {
     }
 }
 
-/// How many points behind a slow one say whether it was an accident.
+/// The number of points behind a slow one that say whether it was an accident.
 const NEXT: usize = 8;
 
 #[cfg(test)]

@@ -96,13 +96,13 @@ impl Observation {
     }
 }
 
-/// How long a server took for a rate that was asked for during `length`: until its queue was empty, and never less than the
+/// The time a server took for a rate that was asked for during `length`: until its queue was empty, and never less than the
 /// processor time that each of its workers spent. A queue that is long and steady shows in that only.
 pub fn time_taken(length: Duration, outcome: &Outcome, worked: Duration) -> Duration {
     (length + queue_left(outcome).saturating_sub(SCHEDULING)).max(worked)
 }
 
-/// How long the queue was that the server was left with when the last transaction was due.
+/// The length of the queue with which the server was left when the last transaction was due.
 ///
 /// A queue that grows makes latency grow evenly from the first transaction to the last, so the middle eight tenths of all
 /// latencies span eight tenths of it. A server that is evenly slow has no queue by this measure.

@@ -67,24 +67,24 @@ impl Bound {
 }
 
 impl Step {
-    /// Whether the server did in its time what was asked of it. Whatever its latency in a few seconds,
+    /// True if the server did in its time what was asked of it. Whatever its latency in a few seconds,
     /// a rate that leaves a growing queue behind cannot be held.
     pub fn keeps_up(&self) -> bool {
         self.succeeded_per_second >= KEEPS_UP * self.rate * (1.0 - self.failed_share)
     }
 
-    /// Whether this step by itself keeps the bound.
+    /// True if this step by itself keeps the bound.
     pub fn keeps(&self, bound: Bound) -> bool {
         let is_quick = bound.latency_us(self).is_none_or(|(latency, most)| latency <= most);
         is_quick && self.may_count(bound)
     }
 
-    /// Whether this step can keep the bound, apart from its latency.
+    /// True if this step can keep the bound, apart from its latency.
     pub fn may_count(&self, bound: Bound) -> bool {
         self.failed_share < bound.loss() && self.keeps_up() && !self.is_client_limited
     }
 
-    /// Whether it keeps every bound.
+    /// True if it keeps every bound.
     pub fn is_fine(&self) -> bool {
         Bound::ALL.iter().all(|bound| self.keeps(*bound))
     }

@@ -53,7 +53,7 @@ struct CpuInfo {
     model: String,
     flags: Vec<String>,
     count: usize,
-    /// Whether it is of a family that has a flag for being virtual.
+    /// True if it is of a family that has a flag for being virtual.
     tells_of_hypervisors: bool,
     is_virtual: bool,
 }
