@@ -1,4 +1,4 @@
-//! What a byte of a file costs in user space until it is ready to be sent: by rustls' own
+//! Measures what a byte of a file costs in user space until it is ready to be sent: by rustls' own
 //! `encrypt`, and sealed in place behind a `pread`. The figures of docs/decisions/0001.
 //!
 //! `cargo run --release -p kettle-tls --example seal_cost`

@@ -62,14 +62,14 @@ impl Acceptor {
         }
     }
 
-    /// Whom the sessions are for that it makes.
+    /// Returns the audience of the sessions that it makes.
     #[must_use]
     pub fn audience(&self) -> Audience {
         self.audience
     }
 
-    /// Ends the handshake with a hello that rustls would let pass. Whether it must offer a protocol is for this acceptor to
-    /// say, or for those it is one of.
+    /// Ends the handshake with a hello that rustls would let pass. This acceptor, or those it is one of, must say whether it
+    /// must offer a protocol.
     fn check(&self, hello: &ClientHello<'_>, is_alpn_required: bool) -> Result<(), Violation> {
         hello.check(self.allows_tls13)?;
         match (self.is_alpn_required || is_alpn_required) && hello.alpn().next().is_none() {
@@ -93,7 +93,7 @@ pub struct Acceptors {
     others: Others,
     is_alpn_required: bool,
     challenges: Option<Challenges>,
-    /// Where certificates are fetched: those there are.
+    /// The fetched certificates, where some are fetched.
     fetched: Option<Arc<Identities>>,
 }
 
@@ -183,12 +183,13 @@ impl Acceptors {
         chosen.check(hello, self.is_alpn_required)
     }
 
-    /// What to begin with, before anything is known.
+    /// Returns the acceptor with which to begin, before anything is known.
     pub(crate) fn default(&self) -> &Acceptor {
         &self.default
     }
 
-    /// What the handshake of an authority goes on with that asks for a challenge; none for all other clients.
+    /// Returns the configuration with which the handshake of an authority goes on with that asks for a challenge; none for all
+    /// other clients.
     pub(crate) fn challenge(&self, hello: &ClientHello<'_>) -> Result<Option<Acceptor>, Violation> {
         let Some(challenges) = &self.challenges else { return Ok(None) };
         let speaks_it =
@@ -225,7 +226,7 @@ fn is_no_address(name: &&str) -> bool {
     name.parse::<IpAddr>().is_err()
 }
 
-/// What becomes of clients that ask for a name that was not added, or for none.
+/// The treatment of clients that ask for a name that was not added, or for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Others {
     Taken,

@@ -34,13 +34,14 @@ const LARGEST_KEPT: usize = SIZES[2].1;
 
 thread_local! {
     static POOL: RefCell<[Vec<Vec<u8>>; SIZES.len()]> = RefCell::default();
-    /// How many of the largest buffers connections have.
+    /// The number of the largest buffers that connections have.
     static LARGEST_TAKEN: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How much is received in one go where records keep it. It doubles each time that all came there was room for, since a socket is
-/// received from and sent to the cheaper, the more goes at once: of a backend's 1 MiB, eight records at a time cost 0.73 of two (AMD
-/// EPYC, Linux 6.18). Of connections that wait for their clients only so many hold as large a buffer as a worker keeps.
+/// The amount that is received in one go where records keep it. It doubles each time that all came there was room for, since a
+/// socket is received from and sent to the cheaper, the more goes at once: of a backend's 1 MiB, eight records at a time cost
+/// 0.73 of two (AMD EPYC, Linux 6.18). Of connections that wait for their clients only so many hold as large a buffer as a
+/// worker keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct Intake {
     records: usize,
@@ -115,7 +116,7 @@ impl Queue {
         self.start == self.end
     }
 
-    /// What is in it.
+    /// Returns the bytes in it.
     #[must_use]
     #[inline]
     pub fn filled(&self) -> &[u8] {
@@ -182,7 +183,7 @@ impl Queue {
         }
     }
 
-    /// How much memory it holds.
+    /// Returns the bytes of memory it holds.
     #[cfg(test)]
     pub(crate) fn held_bytes(&self) -> usize {
         self.buffer.len()

@@ -1,5 +1,5 @@
-//! What an authority is shown while it validates names (RFC 8737, RFC 8555 §8.3): a certificate that it asks for in a handshake, and a
-//! text that it asks for by HTTP.
+//! The challenges that an authority is shown while it validates names (RFC 8737, RFC 8555 §8.3): a certificate that it asks for
+//! in a handshake, and a text that it asks for by HTTP.
 //!
 //! All of it lies in memory and goes with the process. Nothing here is looked at for clients that are no authority.
 
@@ -50,7 +50,7 @@ struct InTls {
     config: Arc<ServerConfig>,
 }
 
-/// How often authorities, or those who act like one, have asked.
+/// The number of times that authorities, or those who act like one, have asked.
 #[derive(Default)]
 struct Asked {
     tls_alpn: Answers,
@@ -63,7 +63,7 @@ struct Answers {
     unknown: AtomicU64,
 }
 
-/// How often challenges of one kind were asked for.
+/// The number of times challenges of one kind were asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
     /// The kind, as RFC 8555 and 8737 name it.
@@ -127,7 +127,7 @@ impl Challenges {
         *self.write() = Presented::default();
     }
 
-    /// What a request for a token is answered with.
+    /// Returns the answer to a request for a token.
     #[must_use]
     pub fn http(&self, token: &str) -> Option<Arc<str>> {
         let found = self.read().by_token.get(token).cloned();
@@ -135,7 +135,8 @@ impl Challenges {
         found
     }
 
-    /// What a handshake goes on with that asks for a challenge. None where there is none for its name.
+    /// Returns the configuration with which a handshake goes on with that asks for a challenge. None where there is none for
+    /// its name.
     pub(crate) fn tls_alpn(&self, hello: &ClientHello<'_>) -> Option<Arc<ServerConfig>> {
         let found = hello.server_name().and_then(|name| {
             let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
@@ -146,7 +147,7 @@ impl Challenges {
         found
     }
 
-    /// How often challenges of each kind were asked for.
+    /// Returns the number of times challenges of each kind were asked for.
     #[must_use]
     pub fn counted(&self) -> [Counted; 2] {
         let Asked { tls_alpn, http } = &self.0.asked;
@@ -215,7 +216,7 @@ fn token_of(key_authorization: &str) -> Result<&str, ChallengeError> {
     }
 }
 
-/// The name that a handshake asks for. Where an address is validated it is that of its reverse record (RFC 8738 §6).
+/// The name that a handshake asks for. If an address is validated it is that of its reverse record (RFC 8738 §6).
 fn asked_name(name: &str) -> Result<String, ChallengeError> {
     let mut asked = String::new();
     match name.parse::<IpAddr>() {
@@ -272,7 +273,7 @@ fn showing(name: &str, key_authorization: &str) -> Result<Arc<ServerConfig>, Cha
 /// The protocol by which authorities ask (RFC 8737 §6.2).
 pub(crate) const ACME_TLS: &[u8] = b"acme-tls/1";
 
-/// What 10 orders of 100 names need at once.
+/// The number that 10 orders of 100 names need at once.
 const CHALLENGES_MAX: usize = 1_000;
 
 /// Tokens have 22 characters or some more, thumbprints 43.

@@ -19,7 +19,7 @@ use crate::peer_identity::{PeerIdentity, sha256};
 use crate::rustls_callbacks;
 use crate::trust::{RevocationLists, Roots, chain_error, may_sign, valid_until};
 
-/// Whether a client must show a certificate.
+/// The choice whether a client must show a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientAuthMode {
     /// It must.
@@ -31,11 +31,12 @@ pub enum ClientAuthMode {
 /// Which certificates clients are asked for.
 #[derive(Clone, Debug)]
 pub struct ClientAuth {
-    /// Whether they must have one.
+    /// The choice whether they must have one.
     pub mode: ClientAuthMode,
     /// The authorities that may have issued it.
     pub roots: Roots,
-    /// What was revoked. With lists, each certificate below the root needs one that is valid now and knows of it.
+    /// The certificates that were revoked. With lists, each certificate below the root needs one that is valid now and knows of
+    /// it.
     pub revocation: Option<RevocationLists>,
     /// The number of authorities that may stand between a certificate and its root; as many as
     /// rustls takes (six) without.

@@ -17,7 +17,7 @@ use rustls::sign::CertifiedKey;
 
 use crate::peer_identity::sha256;
 
-/// What rustls is given to compress with, the most wanted first.
+/// The compressors that rustls is given, the most wanted first.
 pub(crate) const COMPRESSORS: [&dyn CertCompressor; 2] =
     [&KnownMessages::Brotli, &KnownMessages::Zlib];
 
@@ -68,7 +68,7 @@ impl Drop for CompressedChain {
     }
 }
 
-/// What answers rustls, one for each coding.
+/// The memory that answers rustls, one for each coding.
 #[derive(Debug)]
 enum KnownMessages {
     Brotli,
@@ -130,7 +130,7 @@ fn push_length(out: &mut Vec<u8>, length: usize, width: usize) {
     out.extend(length.to_be_bytes().iter().skip(size_of::<usize>().saturating_sub(width)));
 }
 
-/// What is kept: nothing where it would not be less.
+/// Returns the message to keep: nothing where it would not be less.
 fn smaller(plain: &[u8], compress: fn(&[u8]) -> Option<Vec<u8>>) -> Option<Box<[u8]>> {
     let compressed = compress(plain).filter(|compressed| compressed.len() < plain.len())?;
     Some(compressed.into_boxed_slice())

@@ -25,23 +25,23 @@ pub(crate) use handshake::{ClientHandshake, ClientStep};
 use sessions::Sessions;
 pub use trust::Trust;
 
-/// What a client asks for and shows, beside what [`Policy`] says.
+/// The name, trust and identity of a client, beside [`Policy`].
 #[derive(Clone, Debug)]
 pub struct ConnectorSettings<'a> {
     /// Whose certificates are taken.
     pub trust: Trust,
     /// The name or the IP address that the certificate must be for. A name is asked for as well (SNI), an address never
-    /// is (RFC 6066 §3). Where trust is in keys, there need be none.
+    /// is (RFC 6066 §3). If trust is in keys, there need be none.
     pub name: Option<&'a str>,
-    /// What is shown to servers that ask for a certificate.
+    /// The identity that is shown to servers that ask for a certificate.
     pub identity: Option<&'a Identity>,
     /// The application protocols offered, preferred first. A server need not choose one; no other is taken.
     pub alpn: &'a [&'a [u8]],
-    /// How a later connection resumes the session of an earlier one.
+    /// The way a later connection resumes the session of an earlier one.
     pub resume_by: ResumeBy,
 }
 
-/// How a later connection of the same session resumes it.
+/// The way a later connection of the same session resumes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResumeBy {
     /// Never: every handshake is a full one.
@@ -130,7 +130,8 @@ impl Connector {
     }
 }
 
-/// What rustls verifies and asks for. A name's last dot says that it is whole, and is not part of it (RFC 6066 §3).
+/// Returns the name that rustls verifies and for which it asks. A name's last dot says that it is whole, and is not part of it
+/// (RFC 6066 §3).
 fn server_name(name: Option<&str>, is_needed: bool) -> Result<ServerName<'static>, ConnectorError> {
     let Some(name) = name else {
         // For rustls there must be something: what is no name is not asked for.

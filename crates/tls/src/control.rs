@@ -1,4 +1,4 @@
-//! What a peer may say after the handshake besides application data, and what it may not.
+//! The messages of a peer after the handshake, besides application data: those it may send, and those it may not.
 //!
 //! No I/O happens here: records' contents come in, a decision goes out. Everything a peer may
 //! repeat without sending data is counted and bounded.
@@ -58,9 +58,9 @@ impl Alert {
 /// Something the peer did that ends the connection, with the alert that tells it so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// What the peer is told.
+    /// The alert for the peer.
     pub alert: Alert,
-    /// What it did.
+    /// The act of the peer.
     pub what: &'static str,
 }
 
@@ -85,7 +85,7 @@ impl From<RecordError> for Violation {
     }
 }
 
-/// What to do about a control record.
+/// The step to take on a control record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Nothing.
@@ -216,7 +216,7 @@ impl ControlReader {
         }
     }
 
-    /// Whether a message that is read elsewhere goes on in the next record.
+    /// Notes whether a message that is read elsewhere goes on in the next record.
     pub(crate) fn set_inside_message(&mut self, is_inside: bool) {
         self.message = if is_inside { Message::Elsewhere } else { Message::None };
     }
@@ -320,13 +320,13 @@ impl ControlReader {
     }
 }
 
-/// How many more messages of a kind may come.
+/// The number of messages of a kind that may still come.
 #[derive(Clone, Copy)]
 pub(crate) struct Allowance {
     /// The seconds up to here are in `left`.
     counted_until: Instant,
     left: u64,
-    /// What a quiet time adds up to, besides one for each of its seconds.
+    /// The sum that a quiet time adds up to, besides one for each of its seconds.
     at_once: u64,
 }
 
@@ -380,7 +380,7 @@ const KEY_UPDATES_PER_SECOND: u64 = 8;
 /// Those of a connection that has just begun: as many in a row as rustls takes, and as test suites send in one write.
 const KEY_UPDATES_AT_START: u64 = 32;
 
-/// What a quiet time adds up to: each costs some microseconds, and all of them may be in one read.
+/// The sum that a quiet time adds up to: each costs some microseconds, and all of them may be in one read.
 const KEY_UPDATES_AT_ONCE: u64 = 512;
 
 #[cfg(test)]

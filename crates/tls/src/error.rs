@@ -1,4 +1,4 @@
-//! What can be wrong with certificates, keys, the TLS policy and the generated certificate.
+//! The faults of certificates, keys, the TLS policy and the generated certificate.
 //!
 //! Every message names the file or setting and says what to do next; all of them are the
 //! operator's to mend. Errors of connections belong to the modules that run connections.
@@ -22,7 +22,7 @@ pub enum FileRole {
     Roots,
     /// Which of their certificates were revoked.
     RevocationList,
-    /// What ticket keys are made of.
+    /// The secret from which ticket keys are made.
     TicketSecret,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for FileRole {
 pub enum IdentityError {
     /// The file could not be read.
     Unreadable {
-        /// What the file is for.
+        /// The purpose of the file.
         role: FileRole,
         /// The file.
         path: PathBuf,
@@ -53,7 +53,7 @@ pub enum IdentityError {
     },
     /// The file is longer than any sensible file of its kind.
     TooLarge {
-        /// What the file is for.
+        /// The purpose of the file.
         role: FileRole,
         /// The file.
         path: PathBuf,
@@ -62,7 +62,7 @@ pub enum IdentityError {
     },
     /// The file holds binary DER where PEM is wanted.
     LooksLikeDer {
-        /// What the file is for.
+        /// The purpose of the file.
         role: FileRole,
         /// The file.
         path: PathBuf,
@@ -93,16 +93,16 @@ pub enum IdentityError {
     },
     /// A PEM section is damaged.
     BadPem {
-        /// What the file is for.
+        /// The purpose of the file.
         role: FileRole,
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, without a byte of the file.
+        /// The fault of it, without a byte of the file.
         detail: &'static str,
     },
     /// The file is text of a word processor or of Windows: a mark stands before a section.
     ByteOrderMark {
-        /// What the file is for.
+        /// The purpose of the file.
         role: FileRole,
         /// The file.
         path: PathBuf,
@@ -115,7 +115,7 @@ pub enum IdentityError {
         path: PathBuf,
         /// Which certificate of the file, counted from 1.
         position: usize,
-        /// What the decoder found.
+        /// The finding of the decoder.
         detail: String,
     },
     /// A certificate is no certificate authority's, where one is wanted.
@@ -129,7 +129,7 @@ pub enum IdentityError {
     NamesTooLong {
         /// The file.
         path: PathBuf,
-        /// How long they are together, in bytes.
+        /// The length of them together, in bytes.
         bytes: usize,
     },
     /// The key is of a kind that is not supported, or damaged.
@@ -150,7 +150,7 @@ pub enum IdentityError {
     BadStaple {
         /// The OCSP file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault of it.
         detail: &'static str,
     },
     /// The file is text, but none of its PEM sections is a revocation list.
@@ -160,14 +160,14 @@ pub enum IdentityError {
     },
     /// The system has no certificate authorities that can be used.
     NoSystemRoots {
-        /// What its certificates could not be read for, if that is known.
+        /// The reason for which its certificates could not be read, if that is known.
         detail: String,
     },
     /// The ticket secret is none.
     WeakSecret {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault of it.
         detail: &'static str,
     },
     /// A revocation list cannot be decoded.
@@ -176,7 +176,7 @@ pub enum IdentityError {
         path: PathBuf,
         /// Which list of the file, counted from 1.
         position: usize,
-        /// What the decoder found.
+        /// The finding of the decoder.
         detail: String,
     },
 }
@@ -208,7 +208,7 @@ impl IdentityError {
     }
 }
 
-/// What is wrong with a file that has a mark of the byte order.
+/// Returns the fault of a file that has a mark of the byte order.
 fn marked(role: FileRole, is_utf16: bool, path: &Path) -> String {
     let path = path.display();
     match is_utf16 {
@@ -220,7 +220,7 @@ fn marked(role: FileRole, is_utf16: bool, path: &Path) -> String {
 }
 
 impl IdentityError {
-    /// What is wrong.
+    /// Returns the fault.
     fn fault(&self) -> String {
         let path = self.path().display();
         match self {
@@ -306,7 +306,7 @@ impl std::error::Error for IdentityError {
     }
 }
 
-/// Where most systems keep them.
+/// The folder where most systems keep them.
 const SYSTEM_ROOTS: &str = "/etc/ssl/certs";
 
 /// Why the configured versions, suites and groups cannot make a TLS server.

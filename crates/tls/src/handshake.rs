@@ -53,7 +53,7 @@ pub(crate) struct Handshake {
     pub(crate) outgoing: Queue,
 }
 
-/// What a step of the handshake led to.
+/// The outcome of a step of the handshake.
 pub(crate) enum Step {
     /// Send what is in `outgoing`, then receive more.
     Blocked(Box<Handshake>),
@@ -67,9 +67,9 @@ pub(crate) enum Step {
     Failed(HandshakeError, Queue),
 }
 
-/// Where a TLS 1.2 session is kept that a fatal alert ends (RFC 5246 §7.2.2): in the server's cache, for clients that resume by ID,
-/// or in a client's memory, with its ticket if it has one. A server's ticket is its client's alone, and one of TLS 1.3 is for one
-/// connection.
+/// The store of a TLS 1.2 session is kept that a fatal alert ends (RFC 5246 §7.2.2): in the server's cache, for clients that
+/// resume by ID, or in a client's memory, with its ticket if it has one. A server's ticket is its client's alone, and one of
+/// TLS 1.3 is for one connection.
 pub(crate) trait KeptSession: Send + Sync {
     fn forget(&self);
 }
@@ -80,16 +80,16 @@ impl KeptSession for CachedSession {
     }
 }
 
-/// What is left of a handshake when it is complete.
+/// The parts left of a handshake when it is complete.
 pub(crate) struct Established {
     pub(crate) sealer: RecordSealer,
     pub(crate) opener: RecordOpener,
-    /// What the keys behind a KeyUpdate follow from; TLS 1.2 has none.
+    /// The secrets from which the keys behind a KeyUpdate follow; TLS 1.2 has none.
     pub(crate) secrets: Option<TrafficSecrets>,
     /// Takes a server's tickets (TLS 1.3).
     pub(crate) tickets: Option<Box<TicketReader>>,
     pub(crate) session: Session,
-    /// Where the session is kept, to be resumed.
+    /// The store of the session, to be resumed.
     pub(crate) kept_session: Option<Arc<dyn KeptSession>>,
     /// Received behind the handshake, as it came.
     pub(crate) incoming: Queue,
@@ -253,7 +253,7 @@ impl Handshake {
         append_alert(&mut self.outgoing, alert, keys);
     }
 
-    /// What protects our next record, if anything does.
+    /// Returns the keys that protect our next record, if there are any.
     fn last_words_keys(&mut self) -> Option<Result<Keys, ProtectionError>> {
         match self.connection.negotiated_cipher_suite()? {
             // Our Finished was the last under the handshake key, and nothing came behind it.
@@ -307,10 +307,10 @@ impl Handshake {
 }
 
 impl Established {
-    /// What is left to say where nothing is to be served (RFC 8737 §3).
+    /// Returns the last bytes to send where nothing is to be served (RFC 8737 §3).
     fn farewell(mut self) -> Queue {
         let [level, description] = Alert::CLOSE_NOTIFY.message();
-        // Where it cannot be sealed, the end of the connection says it.
+        // If it cannot be sealed, the end of the connection says it.
         _ = self.outgoing.append_sealed(
             &mut self.sealer,
             ContentType::Alert,
@@ -320,7 +320,8 @@ impl Established {
     }
 }
 
-/// Appends an alert that rustls does not send, under the keys that it would have used, if any. Where they cannot be had, nothing.
+/// Appends an alert that rustls does not send, under the keys that it would have used, if any. If there are no keys, it appends
+/// nothing.
 pub(crate) fn append_alert(
     outgoing: &mut Queue,
     alert: Alert,
@@ -345,7 +346,7 @@ fn random_of_server_hello(record: &[u8]) -> Option<[u8; RANDOM_BYTES]> {
     is_server_hello.then(|| behind.first_chunk().copied())?
 }
 
-/// Whom the certificates that rustls has verified, now or in the session's full handshake, stand for.
+/// Returns the identity of the certificates that rustls has verified, now or in the session's full handshake.
 pub(crate) fn peer_identity(
     connection: &CommonState,
 ) -> Result<Option<Box<PeerIdentity>>, HandshakeError> {
@@ -362,7 +363,7 @@ fn tls13_suite(connection: &CommonState) -> Option<&'static Tls13CipherSuite> {
     connection.negotiated_cipher_suite()?.tls13()
 }
 
-/// What the key log has told, on either side.
+/// Returns the secrets from the key log, on either side.
 pub(crate) fn traffic_secrets(
     connection: &CommonState,
     tx: Option<Secret>,
@@ -378,7 +379,7 @@ pub(crate) fn traffic_secrets(
     Ok(Some(TrafficSecrets { tx, rx }))
 }
 
-/// What rustls says was agreed on, on either side.
+/// The parameters that rustls says were agreed on, on either side.
 pub(crate) struct Agreed {
     pub(crate) version: Version,
     suite: &'static str,
@@ -457,7 +458,7 @@ pub(crate) fn encode<Data>(mut message: EncodeTlsData<'_, Data>, outgoing: &mut 
 pub(crate) const BEHIND_FINISHED: HandshakeError =
     HandshakeError::Unsupported("something behind the Finished in its record");
 
-/// How far a step of the state machine went.
+/// The extent of a step of the state machine.
 pub(crate) enum Stepped {
     More,
     Blocked,

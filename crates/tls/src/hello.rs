@@ -1,5 +1,5 @@
-//! What a ClientHello says, read before rustls reads it: for what rustls lets pass and the RFCs forbid,
-//! and for whom the client asks.
+//! The content of a ClientHello, read before rustls reads it: for what rustls lets pass and the RFCs forbid, and for the name
+//! for which the client asks.
 //!
 //! No I/O and no state: bytes in, an answer out. A message may be spread over several records.
 
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use crate::control::{Alert, Violation};
 use crate::records::{ContentType, HEADER_BYTES};
 
-/// What the first bytes of a connection are.
+/// The kind of the first bytes of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Peeked<'a> {
     /// Not enough of them to tell: at least this many more are needed.
@@ -205,7 +205,7 @@ impl<'a> ClientHello<'a> {
         take_vector(&mut self.extension(kind)?, 2)
     }
 
-    /// What must end the handshake before rustls sees it, which would let it pass. `allows_tls13`: whether we do.
+    /// Refuses what must end the handshake before rustls sees it, which would let it pass. `allows_tls13`: whether we do.
     ///
     /// # Errors
     /// [`Violation`], with the alert that the RFC asks for.

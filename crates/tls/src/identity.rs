@@ -35,7 +35,7 @@ pub struct Identity {
     stapled: Option<Stapled>,
 }
 
-/// What the file of a staple says, whether or not it is sent.
+/// The content of the file of a staple, whether or not it is sent.
 struct KnownStaple {
     staple: Staple,
     stamp: Option<FileStamp>,
@@ -52,7 +52,7 @@ struct Stapled {
 impl Identity {
     /// Loads a PEM chain (leaf first), a PEM key and an OCSP response in DER.
     ///
-    /// What makes the identity unusable is an error; everything else comes back as warnings.
+    /// A fault that makes the identity unusable is an error; everything else comes back as warnings.
     /// Those that will make clients refuse the server say so by
     /// [`is_serious`](IdentityWarning::is_serious).
     ///
@@ -80,8 +80,8 @@ impl Identity {
         Ok((files.identity(None), warnings))
     }
 
-    /// [`load`](Self::load) of the files that this one was loaded from: what has not changed since is opened and not read. Where
-    /// nothing has, this is given again, with what is to be said of it now.
+    /// [`load`](Self::load) of the files that this one was loaded from: what has not changed since is opened and not read. If
+    /// nothing has changed, this is given again, with its warnings of now.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -191,7 +191,7 @@ impl Identity {
         }
     }
 
-    /// What rustls signs with at this moment: a staple that ran out is left off, because
+    /// Returns the key with which rustls signs with at this moment: a staple that ran out is left off, because
     /// clients treat a stale one as a failure and an absent one as none.
     pub(crate) fn certified_at(&self, now: SystemTime) -> &Arc<CertifiedKey> {
         match &self.stapled {
@@ -243,7 +243,7 @@ impl Files {
         let mut staple = None;
         if let Some(path) = ocsp {
             let object = |known: &KnownStaple| object(&known.staple, path, &pair.facts, now);
-            // What was not sent was not kept.
+            // A staple that was not sent was not kept.
             let is_enough = |before: &&Identity| {
                 before.stapled.is_some() || before.staple.as_ref().and_then(object).is_some()
             };
@@ -324,7 +324,7 @@ fn colon_hex_sha256(der: &[u8]) -> String {
     pairs.join(":")
 }
 
-/// How far the clocks of a responder and of this machine may be apart.
+/// The greatest distance between the clocks of a responder and of this machine.
 const CLOCK_SKEW_MAX: Duration = Duration::from_mins(5);
 
 /// Everyone. A group is how operators let the serving user read a key that stays root's.

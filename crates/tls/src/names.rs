@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use regex::bytes::Regex;
 
-/// What belongs to each name. A name that was there first stays with what it had. Trees: to compare a few names costs less than a keyed
+/// The value of each name. A name that was there first stays with what it had. Trees: to compare a few names costs less than a keyed
 /// hash of one.
 #[derive(Clone, Debug)]
 pub struct Names<T> {
@@ -24,16 +24,16 @@ pub struct Names<T> {
     patterns: Vec<(Arc<Regex>, T)>,
 }
 
-/// What was found for a name.
+/// The finding for a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Named<'n, T> {
-    /// What belongs to it.
+    /// The value that belongs to it.
     pub value: &'n T,
     /// By which kind of name.
     pub rank: Rank,
 }
 
-/// How exactly a name of a site says which names it stands for. The greater is the more exact.
+/// The rank of a site's name: how exactly it says for which names it stands. The greater is the more exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
     /// A regular expression.
@@ -48,7 +48,7 @@ pub enum Rank {
     Exact,
 }
 
-/// What the groups of a regular expression stand for in a name.
+/// The texts for which the groups of a regular expression stand in a name.
 #[derive(Clone, Debug)]
 pub struct NameCaptures {
     name: String,
@@ -99,8 +99,8 @@ impl<T> Names<T> {
         by_text.chain(self.patterns.iter().map(|(_, value)| value))
     }
 
-    /// What belongs to a name that a client asks for: the exact one first, then the longest with stars in front, then the longest with a star
-    /// at its end, then the first regular expression that fits.
+    /// Returns the value for a name that a client asks for: the exact one first, then the longest with stars in front, then the
+    /// longest with a star at its end, then the first regular expression that fits.
     pub fn find(&self, name: impl AsRef<[u8]>) -> Option<Named<'_, T>> {
         let mut buffer = [0; NAME_BYTES_MAX];
         let name = in_lower_case(name.as_ref(), &mut buffer)?;
@@ -174,7 +174,8 @@ impl<T> Names<T> {
 }
 
 impl NameCaptures {
-    /// What a group stands for, in lower case. One that took no part stands for nothing. `None` if there is no group of this name.
+    /// Returns the text of a group, in lower case. One that took no part stands for nothing. `None` if there is no group of
+    /// this name.
     #[must_use]
     pub fn get(&self, group: &str) -> Option<&str> {
         let (_, range) = self.groups.iter().find(|(own, _)| &**own == group)?;

@@ -1,4 +1,4 @@
-//! What one certificate of a server's chain says, for people who look at the server. Nothing is verified here.
+//! The content of one certificate of a server's chain, for people who look at the server. Nothing is verified here.
 
 use std::time::SystemTime;
 
@@ -10,14 +10,14 @@ use crate::identity::KeyKind;
 use crate::identity::inspect::moment;
 use crate::peer_identity::{AlternativeName, PeerIdentity, line};
 
-/// What one certificate says.
+/// The content of one certificate.
 #[derive(Clone, Debug)]
 pub struct PeerCertificate {
     /// Whose it is, in one line (RFC 4514).
     pub subject: Box<str>,
-    /// Who signed it, by its own account.
+    /// Its signer, by its own account.
     pub issuer: Box<str>,
-    /// What it stands for.
+    /// The names for which it stands.
     pub names: Box<[AlternativeName]>,
     /// It is not valid before.
     pub not_before: SystemTime,

@@ -1,4 +1,4 @@
-//! Who the peer is, by the certificate whose key it proved to have: for routing, logs and pins.
+//! The identity of the peer, by the certificate whose key it proved to have: for routing, logs and pins.
 //!
 //! Nothing is verified here: that is done in the handshake, before.
 
@@ -15,7 +15,7 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
 use x509_parser::x509::{AttributeTypeAndValue, X509Name};
 
-/// Who a certificate says that the peer is.
+/// The identity of a peer by its certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerIdentity {
     /// The subject in one line (RFC 4514): `CN=alice,O=Example`. Whatever the certificate has in it, no two subjects
@@ -48,7 +48,7 @@ pub enum AlternativeName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
-/// What is no text is nobody's name.
+/// A value that is no text is nobody's name.
 fn common_name(subject: &X509Name<'_>) -> Option<Box<str>> {
     subject.iter_common_name().next()?.as_str().ok().map(Box::from)
 }
@@ -140,7 +140,7 @@ fn push_attribute(line: &mut String, attribute: &AttributeTypeAndValue<'_>) {
     line.push('=');
     match (keyword, attribute.as_str()) {
         (Some(_), Ok(value)) => push_escaped(line, value),
-        // What is no text, or of a kind unknown here, stands there in DER (RFC 4514 §2.4).
+        // A value that is no text, or of a kind unknown here, stands there in DER (RFC 4514 §2.4).
         _ => {
             line.push('#');
             for byte in attribute.attr_value().to_der_vec().unwrap_or_default() {

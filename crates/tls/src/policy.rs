@@ -1,5 +1,5 @@
-//! What the operator allows in a handshake (versions, suites, groups, tickets) as types, and the
-//! rustls configuration made of it. Among versions and suites the server's preference decides.
+//! The operator's bounds on a handshake (versions, suites, groups, tickets) as types, and the rustls configuration made of it.
+//! Among versions and suites the server's preference decides.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub struct Policy {
     pub versions: Vec<Version>,
     /// Ciphers of the enabled suites, preferred first.
     pub suites: Vec<Cipher>,
-    /// Enabled groups. Where a client offers several of them, rustls follows its order.
+    /// Enabled groups. If a client offers several of them, rustls follows its order.
     pub groups: Vec<Group>,
     /// Tickets after a TLS 1.3 handshake; without any, TLS 1.2 has none either. Clients may ask for
     /// fewer (RFC 9149), never for more.
@@ -58,12 +58,12 @@ impl Default for Policy {
     }
 }
 
-/// What sites have in common whose connections one acceptor takes.
+/// The common settings of sites whose connections one acceptor takes.
 #[derive(Clone, Copy, Debug)]
 pub struct SiteGroup<'a> {
-    /// What is behind the listener. Sessions that were made for one service open no other.
+    /// The service behind the listener. Sessions that were made for one service open no other.
     pub service: &'a str,
-    /// How clients show who they are, if they are asked.
+    /// The way clients show who they are, if they are asked.
     pub client_auth: Option<&'a ClientAuth>,
     /// The protocols spoken, by their registered names (RFC 7301 §6), preferred first.
     pub alpn: &'a [&'a [u8]],
@@ -79,7 +79,7 @@ impl Default for SiteGroup<'_> {
 }
 
 impl SiteGroup<'_> {
-    /// Whom sessions of these sites are for.
+    /// Returns the audience for sessions of these sites.
     #[must_use]
     pub fn audience(&self) -> Audience {
         let mut parts = vec![self.service.as_bytes()];

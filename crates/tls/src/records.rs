@@ -127,7 +127,7 @@ pub fn whole_record_bytes(buffer: &[u8]) -> Result<Option<usize>, RecordError> {
     Ok((rest.len() >= body_bytes).then_some(HEADER_BYTES + body_bytes))
 }
 
-/// How many more bytes the first record in `buffer` needs, as far as can be told: zero without a header.
+/// Returns the number of further bytes that the first record in `buffer` needs, as far as can be told: zero without a header.
 #[must_use]
 pub fn missing_record_bytes(buffer: &[u8]) -> usize {
     let Some(([_, _, _, high, low], rest)) = buffer.split_first_chunk::<HEADER_BYTES>() else {

@@ -17,7 +17,7 @@ use crate::pin::Pin;
 pub enum CertificateRefusal {
     /// No trusted authority vouches for it.
     UnknownIssuer {
-        /// Who signed it, by its own account (RFC 4514).
+        /// Its signer, by its own account (RFC 4514).
         issuer: Box<str>,
     },
     /// It is for another name.
@@ -69,7 +69,7 @@ impl CertificateRefusal {
         }
     }
 
-    /// What can be told only of a certificate that can be read.
+    /// Says what can be told only of a certificate that can be read.
     fn of_certificate(
         bad: &CertificateError,
         end_entity: &CertificateDer<'_>,
@@ -173,7 +173,7 @@ fn write_names(names: &[Box<str>], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// As much of a text as a line bears. What would not be seen, or would turn the line around, is escaped.
+/// As much of a text as a line bears. Escapes characters that would not be seen, or would turn the line around.
 fn shown(text: &str) -> String {
     let mut shown = String::new();
     for character in text.chars().take(TEXT_CHARACTERS_MAX) {

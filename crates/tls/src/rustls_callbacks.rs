@@ -1,4 +1,4 @@
-//! What rustls asks of us during a handshake and does not tell afterwards.
+//! The callbacks of rustls during a handshake, whose answers it does not tell afterwards.
 //!
 //! The unbuffered connection has no accessor for the server name, none for how a TLS 1.2 session was
 //! resumed, and none for traffic secrets; all can be seen in the callbacks it makes. A handshake step
@@ -23,7 +23,7 @@ use crate::secrets::{MasterSecret, Secret};
 /// Tells in nanoseconds which key a session was sealed under; random and not secret.
 pub(crate) type KeyName = [u8; 16];
 
-/// What a session brings along that is not for rustls.
+/// The parts of a session that are not for rustls.
 #[derive(Clone, Copy)]
 pub(crate) struct SessionOrigin {
     /// It was sealed under this key.
@@ -87,7 +87,7 @@ impl TicketEpoch {
     }
 }
 
-/// What the callbacks of a handshake have shown so far.
+/// The facts that the callbacks of a handshake have shown so far.
 #[derive(Default)]
 pub(crate) struct Observed {
     pub(crate) server_name: Option<Box<str>>,
@@ -102,7 +102,7 @@ pub(crate) struct Observed {
     certificate_until: Option<u64>,
     /// To a client: when the session ends that it offers, or that began with the server's certificate.
     pub(crate) session_end: Option<SessionEnd>,
-    /// What the keys of a resumed session come from (TLS 1.2).
+    /// The secret from which the keys of a resumed session come (TLS 1.2).
     pub(crate) master_secret: Option<MasterSecret>,
     /// Of the client's handshake records (TLS 1.3).
     pub(crate) client_handshake_secret: Option<Secret>,

@@ -63,7 +63,7 @@ impl TrafficSecret {
     }
 }
 
-/// What the keys of a TLS 1.2 connection come from, with the randoms of its two sides (RFC 5246 §6.3).
+/// The secret from which the keys of a TLS 1.2 connection come, with the randoms of its two sides (RFC 5246 §6.3).
 pub(crate) struct MasterSecret {
     secret: Secret,
     client_random: [u8; RANDOM_BYTES],

@@ -53,7 +53,7 @@ pub fn default_names(hostname: Option<&str>) -> Vec<String> {
     names
 }
 
-/// Where the certificate is kept: the systemd state directory, the user's, or the system's.
+/// Returns where the certificate is kept: the systemd state directory, the user's, or the system's.
 pub fn default_directory() -> PathBuf {
     directory_from(|variable| std::env::var_os(variable))
 }

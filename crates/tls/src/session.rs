@@ -1,4 +1,4 @@
-//! What a handshake agreed on, for routing, logs and metrics.
+//! The parameters on which a handshake agreed, for routing, logs and metrics.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::peer_identity::PeerIdentity;
 use crate::rustls_callbacks::TicketEpoch;
 use crate::tickets::Audience;
 
-/// What a handshake agreed on.
+/// The parameters on which a handshake agreed.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// The protocol version.
@@ -19,7 +19,7 @@ pub struct Session {
     pub suite: &'static str,
     /// The key exchange group, `"none"` where a TLS 1.2 resumption needed none.
     pub group: &'static str,
-    /// Whether, and by what, an earlier session was resumed.
+    /// The way an earlier session was resumed, if it was.
     pub resumed: Resumption,
     /// The name the client asked for (SNI).
     pub server_name: Option<Box<str>>,
@@ -27,12 +27,13 @@ pub struct Session {
     pub alpn: Option<Alpn>,
     /// True if a certificate was asked for: by us of clients, by the server of us, where it makes a new session.
     pub is_certificate_asked: bool,
-    /// Who the peer is, where it proved that by a certificate; after a resumption, where it did so in the full handshake.
+    /// The identity of the peer, where it proved that by a certificate; after a resumption, where it did so in the full
+    /// handshake.
     pub peer: Option<Box<PeerIdentity>>,
     /// Whose key the ticket was under that the client came with, whether or not it was resumed by that; none on the
     /// client's side.
     pub ticket_epoch: Option<TicketEpoch>,
-    /// Whom the session is for; none on the client's side.
+    /// The audience of the session; none on the client's side.
     pub audience: Option<Audience>,
 }
 
@@ -71,7 +72,7 @@ impl Session {
     }
 }
 
-/// Whether, and by what, an earlier session was resumed.
+/// The way an earlier session was resumed, if it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resumption {
     /// A full handshake.

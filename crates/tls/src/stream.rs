@@ -53,13 +53,13 @@ pub struct Stream {
     socket: TcpStream,
     /// A plain connection has none.
     session: Option<Box<Session>>,
-    /// Where it is kept, to be resumed.
+    /// The store that keeps it, to be resumed.
     kept_session: Option<Arc<dyn KeptSession>>,
     reader: TlsReader,
     writer: TlsWriter,
 }
 
-/// How often a connection's keys changed after the handshake.
+/// The number of times a connection's keys changed after the handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyChanges {
     /// The peer changed its key.
@@ -242,7 +242,7 @@ impl Stream {
         Ok((self.socket, self.reader.received))
     }
 
-    /// What the handshake agreed on; `None` if there was none.
+    /// Returns the parameters on which the handshake agreed; `None` if there was none.
     #[must_use]
     pub fn session(&self) -> Option<&Session> {
         self.session.as_deref()
@@ -254,7 +254,7 @@ impl Stream {
         self.session.is_none()
     }
 
-    /// How often its keys changed.
+    /// Returns the number of times its keys changed.
     #[must_use]
     pub fn key_changes(&self) -> KeyChanges {
         KeyChanges {
@@ -273,7 +273,7 @@ impl Stream {
     }
 
     /// Goes on as if this many records more had been sent and received, which is how a test gets near a key's limit. The peer must
-    /// do the same the other way round, or nothing authenticates any more. What the kernel sends cannot be skipped.
+    /// do the same the other way round, or nothing authenticates any more. Records that the kernel sends cannot be skipped.
     pub fn dangerous_skip_records(&mut self, sent: u64, received: u64) {
         if let Some(protection) = &mut self.reader.protection {
             protection.opener.skip_records(received);

@@ -128,7 +128,7 @@ impl Authority {
     }
 }
 
-/// What a client shows.
+/// The certificate that a client shows.
 pub(crate) struct ClientCertificate {
     pub(crate) chain: Vec<CertificateDer<'static>>,
     pub(crate) key: PrivateKeyDer<'static>,
@@ -217,7 +217,7 @@ pub(crate) fn acceptor_with(
     Acceptor::for_group(policy, identities.into(), resumption, group).expect("valid")
 }
 
-/// What both sides have after a handshake in memory, with the tickets behind it.
+/// The connections of both sides after a handshake in memory, with the tickets behind it.
 pub(crate) struct Connected {
     pub(crate) server: Box<Established>,
     pub(crate) client: ClientConnection,
@@ -230,7 +230,7 @@ pub(crate) struct Refused {
     pub(crate) client: Option<AlertDescription>,
 }
 
-/// Runs a handshake against our own side of it. What the client sends arrives cut as `cut` says.
+/// Runs a handshake against our own side of it. The bytes that the client sends arrive cut as `cut` says.
 pub(crate) fn accept_in_pieces(
     client: ClientConnection,
     acceptors: &Acceptors,

@@ -12,7 +12,7 @@ use crate::rustls_callbacks::{Observed, SessionEnd};
 /// The tickets that a TLS 1.3 server has sent so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tickets {
-    /// How many, as far as can be counted.
+    /// The number of them, as far as can be counted.
     pub count: u8,
     /// For how long the last of them is good (RFC 8446 §4.6.1).
     pub lifetime: Duration,
@@ -24,7 +24,8 @@ pub(crate) struct TicketReader {
     /// When the session ends that the tickets go on with.
     end: SessionEnd,
     partial: Vec<u8>,
-    /// How many more may come: a server may send them at any time (RFC 8446 §4.6.1), and each costs a derived secret.
+    /// The number of those that may still come: a server may send them at any time (RFC 8446 §4.6.1), and each costs a derived
+    /// secret.
     allowance: Allowance,
     pub(crate) tickets: Tickets,
 }
@@ -69,7 +70,7 @@ impl TicketReader {
         !self.partial.is_empty()
     }
 
-    /// How many more bytes the header, or then the message, needs; `None` if it would be too long.
+    /// Returns how many more bytes the header, or then the message, needs; `None` if it would be too long.
     fn wanted_bytes(&self) -> Option<usize> {
         let have = self.partial.len();
         let Some([_, high, middle, low]) = self.partial.first_chunk() else {

@@ -1,5 +1,5 @@
-//! What clients resume sessions with: ticket keys that change each period, and a cache of
-//! sessions for clients without tickets. One of each serves all workers and outlives reloads. Hosts that have a secret in
+//! The means to resume sessions: ticket keys that change each period, and a cache of sessions for clients without tickets.
+//! One of each serves all workers and outlives reloads. Hosts that have a secret in
 //! common have their ticket keys in common.
 //!
 //! A session ends with the key of its full handshake. Cached sessions are sealed by that key as
@@ -83,11 +83,11 @@ impl SharedResumption {
     /// Handshakes do this themselves. An idle server calls it now and then, so that old keys
     /// leave the memory in time.
     pub fn rotate_if_due(&self) {
-        // Where no key can be made, the old one is not used any more, and the next handshake tries again.
+        // If no key can be made, the old one is not used any more, and the next handshake tries again.
         let _ = self.tickets.rotate_if_due();
     }
 
-    /// Resumption for one audience. Where its clients show certificates, sessions hold these too.
+    /// Resumption for one audience. If its clients show certificates, sessions hold these too.
     pub(crate) fn for_audience(
         &self,
         audience: Audience,

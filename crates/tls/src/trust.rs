@@ -1,5 +1,5 @@
-//! Whom a certificate may come from: CA certificates and revocation lists, loaded from files with an exact account of
-//! what is wrong with them.
+//! The authorities from which a certificate may come: CA certificates and revocation lists, loaded from files with an exact
+//! account of what is wrong with them.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -33,7 +33,7 @@ pub struct Roots {
     file: Arc<RootsFile>,
 }
 
-/// What is to be said of the file that they come from, and how it was when it was read.
+/// The warnings about the file from which they come, and its state when it was read.
 #[derive(Default)]
 struct RootsFile {
     stamp: Option<FileStamp>,
@@ -254,7 +254,7 @@ pub struct RevocationLists {
     file: Arc<ListsFile>,
 }
 
-/// What is to be said of the file that they come from, and how it was when it was read.
+/// The warnings about the file from which they come, and its state when it was read.
 struct ListsFile {
     stamp: Option<FileStamp>,
     /// When each list runs out.

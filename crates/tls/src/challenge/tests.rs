@@ -1,4 +1,4 @@
-//! What an authority gets to see, and that nobody else does.
+//! The certificate that an authority gets to see, and that nobody else does.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ fn answering() -> (Acceptors, Challenges) {
     (acceptors, challenges)
 }
 
-/// What a client saw that was told nothing but a certificate: the certificate, and how the connection ended.
+/// The view of a client that was told nothing but a certificate: the certificate, and how the connection ended.
 #[derive(Debug)]
 struct Seen {
     certificate: Vec<u8>,

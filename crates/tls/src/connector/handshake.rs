@@ -50,7 +50,7 @@ pub(crate) struct ClientHandshake<'a> {
     pub(crate) outgoing: Queue,
 }
 
-/// What became of the data for the first flight.
+/// The fate of the data for the first flight.
 enum EarlyData<'a> {
     Due(&'a [u8]),
     /// There was none, or no ticket allowed it.
@@ -59,7 +59,7 @@ enum EarlyData<'a> {
     Accepted,
 }
 
-/// What a step of the handshake led to.
+/// The outcome of a step of the handshake.
 pub(crate) enum ClientStep<'a> {
     /// Send what is in `outgoing`, then receive more.
     Blocked(Box<ClientHandshake<'a>>),
@@ -130,7 +130,8 @@ impl<'a> ClientHandshake<'a> {
         }
     }
 
-    /// Returns the length of the next record, once all of it is there. What is forbidden and rustls would let pass, or not say, is refused.
+    /// Returns the length of the next record, once all of it is there. A record that is forbidden, which rustls would let pass,
+    /// or not report, is refused.
     fn next_record(&self) -> Result<Option<usize>, HandshakeError> {
         let waiting = self.feed.waiting();
         let bytes = match whole_record_bytes(waiting) {
@@ -248,7 +249,7 @@ impl<'a> ClientHandshake<'a> {
         append_alert(&mut self.outgoing, alert, keys);
     }
 
-    /// What protects our next record, if anything does.
+    /// Returns the keys that protect our next record, if there are any.
     fn last_words_keys(&mut self) -> Option<Result<Keys, ProtectionError>> {
         let suite = self.connection.negotiated_cipher_suite().and_then(|suite| suite.tls13());
         match (suite, self.observed.client_handshake_secret.take()) {
@@ -258,7 +259,7 @@ impl<'a> ClientHandshake<'a> {
         }
     }
 
-    /// What is behind an error of rustls, as far as it was noted.
+    /// Returns the reason behind an error of rustls, as far as it was noted.
     fn explained(&mut self, error: HandshakeError) -> HandshakeError {
         let misses_certificate = self.observed.is_certificate_requested && !self.shows_certificate;
         match (self.observed.refusal.take(), error) {

@@ -60,7 +60,7 @@ impl Sessions {
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        // What is in it is whole after every call.
+        // The memory is whole after every call.
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

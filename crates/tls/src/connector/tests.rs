@@ -69,7 +69,7 @@ fn roots(authority: &Authority) -> Roots {
     Roots::load(&Files::new().write("roots.pem", authority.own_pem()), None).expect("roots").0
 }
 
-/// What most clients here want: `a.example`, vouched for by this authority.
+/// Returns the connector that most tests here want: `a.example`, vouched for by this authority.
 fn trusting(authority: &Authority) -> ConnectorSettings<'static> {
     with_trust(Trust::roots(roots(authority)), Some("a.example"))
 }
@@ -121,7 +121,7 @@ async fn accept(socket: TcpStream, acceptors: &Acceptors) -> Outcome {
     }
 }
 
-/// What each side has: the client, then the server.
+/// Returns the streams of both sides: the client's, then the server's.
 async fn meet(connector: &Connector, acceptors: &Acceptors) -> (Outcome, Outcome) {
     let (client, server) = sockets().await;
     tokio::join!(Stream::connect(client, connector), accept(server, acceptors))
@@ -137,7 +137,7 @@ async fn refusal(connector: &Connector, acceptors: &Acceptors) -> StreamError {
     meet(connector, acceptors).await.0.err().expect("a failure")
 }
 
-/// What one side says, the other hears.
+/// Checks that the words of one side arrive at the other.
 async fn say(from: &mut Stream, to: &mut Stream, word: &[u8]) {
     from.seal(&[word]).expect("a record");
     poll_fn(|context| from.poll_flush(context)).await.expect("room");

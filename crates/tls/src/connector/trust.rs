@@ -22,7 +22,7 @@ use crate::refusal::CertificateRefusal;
 use crate::rustls_callbacks;
 use crate::trust::{Roots, chain_error, may_sign, valid_until};
 
-/// Whom a client trusts.
+/// The certificates that a client trusts.
 #[derive(Clone, Debug)]
 pub struct Trust(Whom);
 
@@ -117,7 +117,7 @@ impl Verifier {
         now: UnixTime,
     ) -> Result<(), (Error, Option<CertificateRefusal>)> {
         let refused = |error| (error, None);
-        // What is taken must be readable afterwards: see `Session::peer`.
+        // A certificate that is taken must be readable afterwards: see `Session::peer`.
         let bad = |_| refused(CertificateError::BadEncoding.into());
         PeerIdentity::of(std::slice::from_ref(end_entity)).map_err(bad)?;
         match &self.accepts {

@@ -1,11 +1,11 @@
-//! What to do about certificates, keys and other files that cannot be used.
+//! The advice on certificates, keys and other files that cannot be used.
 
 use std::io;
 
 use super::{FileRole, IdentityError};
 
 impl IdentityError {
-    /// What to run, where a command mends it.
+    /// Returns the command to run, where one mends it.
     fn command(&self) -> String {
         let path = self.path().display();
         match self {
@@ -35,7 +35,7 @@ impl IdentityError {
         }
     }
 
-    /// What to do about it.
+    /// Returns the advice.
     pub(super) fn advice(&self) -> String {
         let path = self.path().display();
         let advice = match self {

@@ -15,7 +15,7 @@ pub enum HandshakeError {
     Rustls(rustls::Error),
     /// The peer broke the protocol where rustls would have let it pass.
     Violation(Violation),
-    /// What the server says first is no TLS record.
+    /// The first bytes of the server are no TLS record.
     NotTls,
     /// The server's certificate was not taken.
     Certificate(Box<CertificateRefusal>),
@@ -99,7 +99,7 @@ impl HandshakeError {
         matches!(self, HandshakeError::Rustls(rustls::Error::NoCertificatesPresented))
     }
 
-    /// What the peer is told where rustls says nothing.
+    /// Returns the alert to the peer where rustls says nothing.
     pub(crate) fn alert(&self) -> Alert {
         use rustls::{Error, PeerMisbehaved};
         match self {
@@ -125,7 +125,7 @@ impl HandshakeError {
                 Error::PeerMisbehaved(PeerMisbehaved::UnsolicitedCertExtension) => {
                     Alert::UNSUPPORTED_EXTENSION
                 }
-                // Where rustls would send the alert of TLS 1.3 (RFC 5246 §7.4.6).
+                // A case in which rustls would send the alert of TLS 1.3 (RFC 5246 §7.4.6).
                 Error::NoCertificatesPresented => Alert::HANDSHAKE_FAILURE,
                 // Interleaved or empty records, padding without content, too many warnings.
                 Error::PeerMisbehaved(_) => Alert::UNEXPECTED_MESSAGE,

@@ -1,4 +1,4 @@
-//! What was received during a handshake, given to rustls one whole record at a time, so that nothing
+//! The bytes received during a handshake, given to rustls one whole record at a time, so that nothing
 //! behind the last record of the handshake ever gets into rustls.
 
 use kettle_kernel::bug;
@@ -14,12 +14,12 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    /// What rustls may look at.
+    /// Returns the bytes at which rustls may look.
     pub(crate) fn shown(&mut self) -> &mut [u8] {
         self.received.filled_mut().get_mut(..self.shown_bytes).unwrap_or_default()
     }
 
-    /// What has been received behind that.
+    /// Returns the bytes received behind that.
     pub(crate) fn waiting(&self) -> &[u8] {
         self.received.filled().get(self.shown_bytes..).unwrap_or_default()
     }
@@ -50,7 +50,7 @@ impl Feed {
         is_at_front
     }
 
-    /// Where the socket puts what it received.
+    /// Returns the room where the socket puts what it received.
     pub(crate) fn room(&mut self, bytes: usize) -> &mut [u8] {
         self.received.room(bytes)
     }

@@ -1,5 +1,5 @@
-//! What each record of a client's handshake must be before rustls sees it: where rustls would let pass
-//! what the RFCs forbid, or end without a word. It also reads the name in the ClientHello and picks the acceptor by it.
+//! The checks of each record of a client's handshake before rustls sees it: where rustls would let pass what the RFCs forbid,
+//! or end without a word. It also reads the name in the ClientHello and picks the acceptor by it.
 
 use kettle_kernel::bug;
 
@@ -30,7 +30,7 @@ pub(super) struct Guard {
     hello_records_bytes: usize,
     /// With fewer of them the ClientHello cannot be complete.
     hello_records_bytes_min: usize,
-    /// What is left of early data that came with the ClientHello. None is accepted; the client's first record that
+    /// The bytes left of early data that came with the ClientHello. None is accepted; the client's first record that
     /// authenticates under its handshake key ends it (RFC 8446 §4.2.10).
     early_data_bytes_left: Option<usize>,
     /// Opens a copy of what the client protects with its handshake key, where that is looked into.
@@ -53,13 +53,13 @@ enum Hello {
     CheckedAgain,
 }
 
-/// What the handshake knows by now.
+/// The knowledge of the handshake by now.
 pub(super) struct Known<'a> {
     pub(super) is_tls13: bool,
     pub(super) client_handshake_secret: Option<&'a TrafficSecret>,
 }
 
-/// What is to become of what waits.
+/// The verdict on the waiting bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// More must be received first.
@@ -96,7 +96,7 @@ impl Guard {
         std::mem::take(&mut self.is_choice_new).then_some(&self.chosen)
     }
 
-    /// Whom the session is for, unless rustls, which read `server_name`, read another name than we did.
+    /// Returns the audience of the session, unless rustls, which read `server_name`, read another name than we did.
     pub(super) fn audience_for(&self, server_name: Option<&str>) -> Option<Audience> {
         if self.is_challenge {
             return Some(self.chosen.audience());
@@ -165,7 +165,7 @@ impl Guard {
         Ok(Verdict::Show(record.len()))
     }
 
-    /// Whether what there is to say about the ClientHello at the front has been said.
+    /// Reads the ClientHello at the front, and says whether all has been said about it.
     fn read_hello(&mut self, waiting: &[u8]) -> Result<bool, HandshakeError> {
         loop {
             let rest = waiting
@@ -260,12 +260,12 @@ impl Guard {
             // We asked for a second ClientHello: all this can be is early data.
             return self.skip_early_data(record);
         };
-        // What follows it shows that it was none.
+        // The record behind it shows that it was none.
         let before = std::mem::take(&mut self.unopened);
         if !before.is_empty() {
             self.open(&before, secret)?;
         }
-        // An honest client's one record, its Finished, is not opened twice. What it is else is not known yet.
+        // An honest client's one record, its Finished, is not opened twice. Its true kind is not known yet.
         let finished_bytes = MESSAGE_HEADER_BYTES + secret.hash_bytes();
         if self.early_data_bytes_left.is_none()
             && record.len() == HEADER_BYTES + finished_bytes + INNER_OVERHEAD_BYTES
@@ -327,7 +327,7 @@ impl Guard {
     }
 }
 
-/// Whether this begins as a request does, with a method (RFC 9112 §3); no TLS record does. `None` while that is open.
+/// Tells whether this begins as a request does, with a method (RFC 9112 §3); no TLS record does. `None` while that is open.
 fn is_plain_http(received: &[u8]) -> Option<bool> {
     let is_letter = |byte: &&u8| byte.is_ascii_uppercase();
     match received.iter().take(METHOD_BYTES_MAX).take_while(is_letter).count() {

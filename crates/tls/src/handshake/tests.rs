@@ -65,8 +65,8 @@ fn no_change_to_a_client_hello_makes_the_handshake_panic() {
 /// A close_notify, which is not fatal.
 const CANCELLED: [u8; 7] = [21, 3, 3, 0, 2, 1, 0];
 
-/// What the server says last to a client that resumes a TLS 1.2 session and then sends this instead of the rest of its
-/// flight, or behind the first record of it.
+/// Returns the last words of the server to a client that resumes a TLS 1.2 session and then sends this instead of the rest of
+/// its flight, or behind the first record of it.
 fn last_words(
     cipher: Cipher,
     kept: Tls12Resumption,

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::control::Alert;
 
-/// What a hello has; a test changes one thing in it.
+/// The parts of a hello; a test changes one thing in it.
 #[derive(Clone)]
 struct Parts {
     legacy_version: u16,
@@ -69,7 +69,7 @@ impl Parts {
         [&[CLIENT_HELLO, length[1], length[2], length[3]], body.as_slice()].concat()
     }
 
-    /// What the check says where TLS 1.3 is on.
+    /// Returns the alert of the check where TLS 1.3 is on.
     fn alert(&self) -> Option<Alert> {
         let message = self.message();
         let hello = ClientHello::parse(&message).expect("well-formed");
@@ -191,7 +191,7 @@ fn a_second_list_of_protocols_makes_it_no_hello() {
 fn lengths_that_do_not_fit_make_it_no_hello() {
     let message = honest().message();
     for end in 4..message.len() {
-        // Where the extensions begin, a hello may end (RFC 5246 §7.4.1.2).
+        // A hello may end where the extensions begin (RFC 5246 §7.4.1.2).
         let is_whole = end
             == message.len()
                 - 2

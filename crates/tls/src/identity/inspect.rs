@@ -111,7 +111,7 @@ impl fmt::Display for KeyKind {
     }
 }
 
-/// What the certificates of one file say.
+/// The content of the certificates of one file.
 pub(super) struct Facts {
     pub(super) names: Vec<String>,
     /// In lower case. No client of today looks at it.
@@ -125,12 +125,12 @@ pub(super) struct Facts {
     pub(super) must_staple: bool,
     /// The public key of each certificate, as SubjectPublicKeyInfo.
     pub(super) public_keys: Vec<Vec<u8>>,
-    /// What holds at any time.
+    /// The warnings that hold at any time.
     lasting: Vec<IdentityWarning>,
 }
 
 impl Facts {
-    /// What is to be said of the chain of this file at this moment.
+    /// Returns the warnings about the chain of this file at this moment.
     pub(super) fn warnings(&self, path: &Path, now: SystemTime) -> Vec<IdentityWarning> {
         check_dates(self, path, now).into_iter().chain(self.lasting.iter().cloned()).collect()
     }

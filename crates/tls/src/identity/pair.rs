@@ -15,7 +15,7 @@ use super::pem::{self, ChainFile};
 use super::{FileRole, IdentityError, colon_hex_sha256};
 use crate::compressed_chain::CompressedChain;
 
-/// What a server shows, without a staple.
+/// The certificate and key of a server, without a staple.
 pub(super) struct Pair {
     pub(super) certified: Arc<CertifiedKey>,
     /// But for the public keys: the certificates have them.

@@ -171,7 +171,7 @@ impl OpenedFile<'_> {
         self.metadata.permissions().mode() & 0o7777
     }
 
-    /// What is to be known of the file for what is read of it to stand for it later; nothing if it changed just now.
+    /// Returns the stamp of the file with which its content may stand for it later; nothing if it changed just now.
     pub(crate) fn stamp(&self) -> Option<FileStamp> {
         Some(FileStamp::of(&self.metadata)).filter(|stamp| stamp.has_settled(self.at))
     }
@@ -199,9 +199,9 @@ impl OpenedFile<'_> {
 
 #[cfg(test)]
 thread_local! {
-    /// How far this thread's clock is ahead: tests do not wait until a file has settled.
+    /// The time by which this thread's clock is ahead: tests do not wait until a file has settled.
     pub(crate) static AHEAD: std::cell::Cell<std::time::Duration> = const { std::cell::Cell::new(std::time::Duration::ZERO) };
-    /// What this thread has read.
+    /// The files that this thread has read.
     pub(crate) static READ: std::cell::RefCell<Vec<std::path::PathBuf>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 

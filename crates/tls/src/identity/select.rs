@@ -112,7 +112,7 @@ impl Identities {
         };
         let best =
             |in_tls13| fitting(in_tls13).find(is_for_name).or_else(|| fitting(in_tls13).next());
-        // Who offers TLS 1.3 may still get TLS 1.2.
+        // A client that offers TLS 1.3 may still get TLS 1.2.
         best(offers_tls13).or_else(|| best(false)).or_else(|| identities.first())
     }
 }

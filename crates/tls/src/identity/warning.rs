@@ -1,5 +1,5 @@
-//! What is questionable about an identity that loads: a server starts with it and says so,
-//! `kettle check` counts the serious ones as mistakes.
+//! The doubts about an identity that loads: a server starts with it and names them, `kettle check` counts the serious ones as
+//! mistakes.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub enum IdentityWarning {
     NotForServers {
         /// The certificate file.
         path: PathBuf,
-        /// What its extensions say.
+        /// The reason by its extensions.
         reason: &'static str,
     },
     /// The leaf may also sign certificates; some clients refuse such a leaf.
@@ -112,7 +112,7 @@ pub enum IdentityWarning {
         /// The certificate file.
         path: PathBuf,
     },
-    /// An authority's own certificate is past its time. What it signed is taken all the same.
+    /// An authority's own certificate is past its time. A certificate that it signed is taken all the same.
     AuthorityExpired {
         /// The file.
         path: PathBuf,
@@ -125,7 +125,7 @@ pub enum IdentityWarning {
     LoneSelfSigned {
         /// The file.
         path: PathBuf,
-        /// Where it is trusted to vouch for servers: its key, as it is pinned.
+        /// The pin of its key, where it is trusted to vouch for servers.
         pin: Option<String>,
     },
     /// There are lists of one name under two keys: what the one signed is not taken any more.
@@ -199,7 +199,7 @@ impl IdentityWarning {
 }
 
 impl IdentityWarning {
-    /// What staples and revocation lists are warned of; the rest is said where this is called.
+    /// Writes what staples and revocation lists are warned of; the rest is said where this is called.
     fn fmt_of_revocation(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path().display();
         match self {

@@ -13,12 +13,12 @@ pub struct RecordOpener {
     sequence: u64,
 }
 
-/// What a record held.
+/// The content of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
     /// The type of its content.
     pub content_type: ContentType,
-    /// Where in the record the plaintext now is.
+    /// The range in the record where the plaintext now is.
     pub plaintext: Range<usize>,
 }
 
@@ -31,8 +31,8 @@ impl RecordOpener {
         Ok(Self { protection: Protection::new(keys)?, sequence: keys.sequence })
     }
 
-    /// How much plaintext the record behind this header holds if it is application data without padding. TLS 1.3 shows
-    /// neither from outside (RFC 8446 §5.2, §5.4).
+    /// Returns the bytes of plaintext in the record behind this header, if it is application data without padding. TLS 1.3
+    /// shows neither from outside (RFC 8446 §5.2, §5.4).
     #[must_use]
     pub fn plaintext_bytes(&self, header: [u8; HEADER_BYTES]) -> Option<u16> {
         let [content_type, _, _, high, low] = header;

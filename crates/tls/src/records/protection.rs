@@ -1,4 +1,4 @@
-//! What sealing and opening share: an AEAD key, its nonces and its additional data.
+//! The common part of sealing and opening: an AEAD key, its nonces and its additional data.
 
 use aws_lc_rs::aead::{self, LessSafeKey, Nonce, UnboundKey};
 use kettle_kernel::ktls::{Cipher, TrafficKeys, Version};
@@ -89,7 +89,7 @@ impl Keys {
     }
 }
 
-/// How nonces and additional data are formed.
+/// The way nonces and additional data are formed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NonceForm {
     /// RFC 8446 §5.2: the content type is encrypted, the header is the additional data.
@@ -208,7 +208,7 @@ pub(super) fn header(
     Ok([content_type.byte(), major, minor, high, low])
 }
 
-/// What both versions say in a record's header.
+/// The version that both put in a record's header.
 pub(super) const VERSION: [u8; 2] = [3, 3];
 
 /// aws-lc-rs' nonce type from ours.

@@ -58,7 +58,7 @@ impl RecordSealer {
         self.sequence = self.sequence.saturating_add(records);
     }
 
-    /// How many more records this key may protect.
+    /// Returns the number of further records that this key may protect.
     #[must_use]
     pub fn records_left(&self) -> u64 {
         self.records_max.saturating_sub(self.sequence)

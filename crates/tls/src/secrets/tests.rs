@@ -25,7 +25,7 @@ fn twenty_key_updates_give_the_keys_that_rustls_gives_the_client() {
     }
 }
 
-/// What is sealed with the one opens with the other.
+/// Checks that bytes sealed with the one open with the other.
 fn assert_same(tx: Keys, rx: &Keys) {
     let mut sealer = RecordSealer::new(tx).expect("a suite");
     let mut opener = RecordOpener::new(rx).expect("a suite");

@@ -20,11 +20,11 @@ pub struct Accepting {
     socket: TcpStream,
     handshake: Box<Handshake>,
     received_bytes: usize,
-    /// What was received before has not been looked at.
+    /// True if the bytes received before have not been looked at.
     is_received_new: bool,
 }
 
-/// What a step of the handshake led to.
+/// The outcome of a step of the handshake.
 pub enum Handshaking {
     /// It needs more from the peer, after what is due has been sent.
     Continues(Accepting),
@@ -153,7 +153,7 @@ pub(super) fn poll_exchange(
     Poll::Ready(Ok(bytes))
 }
 
-/// How much one read of a handshake takes in at most: a ClientHello with a hybrid key share fits.
+/// The bytes that one read of a handshake takes in at most: a ClientHello with a hybrid key share fits.
 const RECEIVE_BYTES: usize = 4_096;
 
 /// No honest client sends more before its Finished; rustls itself bounds single messages.

@@ -1,7 +1,7 @@
 //! The stream as tokio's traits know it.
 //!
-//! The end of what is received is told truthfully: a close_notify is an end, and anything else is an error. What is sent
-//! ends with a close_notify only by `poll_shutdown`; a stream that is dropped is cut.
+//! The end of what is received is told truthfully: a close_notify is an end, and anything else is an error. The bytes sent end
+//! with a close_notify only by `poll_shutdown`; a stream that is dropped is cut.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -33,7 +33,7 @@ impl AsyncRead for Stream {
         }
         let mut sink = IntoBuffer { buffer, has_taken: false };
         let fill = match ready!(stream.poll_open(context, &mut sink)) {
-            // What came before it in the same read is good, and the next call tells it.
+            // Data that came before it in the same read is good, and the next call tells it.
             Err(_) if sink.has_taken && stream.reader.check().is_err() => Filled::Data,
             fill => fill?,
         };
@@ -92,7 +92,7 @@ impl AsyncWrite for Stream {
             let pieces = taken.map(IoSlice::new);
             return stream.poll_kernel_write(context, &pieces, false).map_err(io::Error::from);
         }
-        // What the peer has not taken yet comes first: nothing piles up here.
+        // The bytes that the peer has not taken yet come first: nothing piles up here.
         ready!(stream.poll_flush(context))?;
         stream.seal(&taken)?;
         stream.writer.try_flush(&stream.socket, context)?;

@@ -25,7 +25,7 @@ pub(super) fn poll_send(
                 return Err(bug!("a send of something sends some of it, or fails").into());
             }
             queue.consume(bytes);
-            // What was not taken filled the socket: tokio need not be told by a call that fails.
+            // The part that was not taken filled the socket: tokio need not be told by a call that fails.
             if queue.is_empty() { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
         });
         match sent {

@@ -18,7 +18,7 @@ pub struct Connecting<'a> {
     received_bytes: usize,
 }
 
-/// What a step of the handshake led to.
+/// The outcome of a step of the handshake.
 pub enum ConnectStep<'a> {
     /// It needs more from the server, after what is due has been sent.
     Continues(Connecting<'a>),
@@ -26,7 +26,7 @@ pub enum ConnectStep<'a> {
     Complete {
         /// The connection.
         stream: Box<Stream>,
-        /// The server took the early data. What it did not take has to be sent again.
+        /// The server took the early data. True if early data was taken; else it has to be sent again.
         took_early_data: bool,
     },
     /// It failed, and the server may be told.

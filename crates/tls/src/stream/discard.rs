@@ -1,8 +1,9 @@
 //! Dropping a response body in the kernel, unopened, for a client that measures a server and not itself.
 //!
-//! What is dropped is taken to be what TLS shows of it from outside: a large record in the middle of a body is application
-//! data without padding. TLS 1.3 hides both; no server in use pads bodies, and tickets, alerts and KeyUpdates are small. Where
-//! it is wrong the error is seen later: the body's end is missed, or a record behind a KeyUpdate does not authenticate.
+//! A record that is dropped is taken to be what TLS shows of it from outside: a large record in the middle of a body is
+//! application data without padding. TLS 1.3 hides both; no server in use pads bodies, and tickets, alerts and KeyUpdates are
+//! small. If it is wrong the error is seen later: the body's end is missed, or a record behind a KeyUpdate does not
+//! authenticate.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -18,8 +19,8 @@ use crate::records::HEADER_BYTES;
 
 impl Stream {
     /// Drops whole records of application data, together at most `plaintext_bytes` of it, and says how much. Zero means
-    /// that the next record has to be opened, or that the peer has ended: call `poll_fill`, then come back. What has
-    /// been received already comes first and is not touched. After a `Pending`, nothing else may receive.
+    /// that the next record has to be opened, or that the peer has ended: call `poll_fill`, then come back. The bytes received
+    /// already come first and are not touched. After a `Pending`, nothing else may receive.
     ///
     /// # Errors
     /// [`StreamError::Io`] if the socket fails or ends inside a record; else as `poll_fill`.
@@ -131,7 +132,7 @@ impl Stream {
                 Poll::Pending => break Poll::Pending,
             }
         };
-        // What is left of a record fits where the record did.
+        // The rest of a record fits where the record did.
         self.reader.skipping.left_bytes = u16::try_from(left_bytes)
             .map_err(|_| bug!("what is left of a record is less than it"))?;
         outcome

@@ -100,8 +100,8 @@ impl TlsWriter {
         socket::written_bytes(socket.as_fd()).map_or(true, |written| written >= expected)
     }
 
-    /// Whether, behind a cut, kernel TLS holds back nothing but a record that `MSG_MORE` left open, which nobody ends any more: TCP
-    /// has sent all it had, and was given nothing since the last look.
+    /// Tells whether, behind a cut, kernel TLS holds back nothing but a record that `MSG_MORE` left open, which nobody ends any
+    /// more: TCP has sent all it had, and was given nothing since the last look.
     pub(super) fn keeps_open_record(&mut self, socket: &TcpStream) -> bool {
         let seen = self.kernel_output.as_mut().and_then(|output| output.written_at_look.as_mut());
         let (Some(seen), fd) = (seen, socket.as_fd()) else { return false };
@@ -218,7 +218,7 @@ impl TlsWriter {
         }
         if self.due.key_update {
             ready!(self.poll_control_record(socket, context, record::HANDSHAKE, &KEY_UPDATE))?;
-            // What follows must be under the next key, or nothing does: no alert either.
+            // The next record must be under the next key, or none follows: no alert either.
             self.change_kernel_key(socket).inspect_err(|_| self.cut())?;
         }
         if let Some(alert) = self.due.alert {
@@ -263,7 +263,7 @@ impl KernelOutput {
         }
     }
 
-    /// What TCP has been given when the kernel's next record has this number.
+    /// Returns the bytes that TCP has been given when the kernel's next record has this number.
     pub(super) fn bytes_at(&self, sequence: u64) -> u64 {
         let records = sequence.saturating_sub(self.sequence_first);
         self.bytes + records * self.record_overhead_bytes
@@ -279,15 +279,15 @@ fn records_max(bytes: usize, partial: u64) -> u64 {
     (bytes / RECORD_BYTES_COUNTED) as u64 + partial
 }
 
-/// What TCP was given before the kernel encrypts: by us, and by others before TLS. Too low a count would let us close before
-/// the last bytes are out, so while acknowledgements make it inexact we ask again in a later turn.
+/// Returns the bytes that TCP was given before the kernel encrypts: by us, and by others before TLS. Too low a count would let
+/// us close before the last bytes are out, so while acknowledgements make it inexact we ask again in a later turn.
 pub(super) fn poll_written(written: io::Result<u64>, context: &Context<'_>) -> Poll<u64> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
             context.waker().wake_by_ref();
             Poll::Pending
         }
-        // What cannot be asked for now cannot be asked for at the end either.
+        // A number that cannot be asked for now cannot be asked for at the end either.
         written => Poll::Ready(written.unwrap_or(0)),
     }
 }
@@ -295,7 +295,7 @@ pub(super) fn poll_written(written: io::Result<u64>, context: &Context<'_>) -> P
 /// Records kept back from a key's limit, so that what is under way can still be finished.
 pub(super) const RECORDS_RESERVED: u64 = 1 << 16;
 
-/// What no call is counted for: a record that the one before left open, a refusal to renegotiate, and the close_notify.
+/// The records for which no call is counted: one that the one before left open, a refusal to renegotiate, and the close_notify.
 const RECORDS_TO_END: u64 = 3;
 
 /// The kernel's records are full except where a call ends and where a pipe held small pieces; these are counted beside them.

@@ -1,7 +1,7 @@
 //! The receiving half: whole records out of bytes, plaintext and control out of records. Of a plain connection all bytes are
 //! plaintext.
 //!
-//! It never sends. What something received makes the other half do is an [`Answer`].
+//! It never sends. An [`Answer`] is what received bytes make the other half do.
 
 use std::time::Instant;
 
@@ -27,16 +27,16 @@ pub(super) struct TlsReader {
     pub(super) received: Received,
     /// The peer said close_notify, over a plain connection FIN, or nothing of what it still sends can be answered.
     pub(super) is_over: bool,
-    /// What ended the connection: nothing that came behind it is opened (RFC 8446 §6.2).
+    /// The error that ended the connection: nothing that came behind it is opened (RFC 8446 §6.2).
     failed: Option<Box<StreamError>>,
-    /// How often the peer changed its key.
+    /// The number of times the peer changed its key.
     pub(super) key_changes: u32,
 }
 
-/// How the records of a connection are opened.
+/// The way the records of a connection are opened.
 pub(super) struct Opening {
     pub(super) opener: Box<RecordOpener>,
-    /// What the keys behind a KeyUpdate follow from; TLS 1.2 has none.
+    /// The secret from which the keys behind a KeyUpdate follow; TLS 1.2 has none.
     pub(super) secret: Option<TrafficSecret>,
     /// Takes a server's tickets (TLS 1.3).
     pub(super) tickets: Option<Box<TicketReader>>,
@@ -55,7 +55,7 @@ pub(super) struct Skipping {
     pub(super) plaintext_bytes: u16,
 }
 
-/// Where the plaintext of application data goes.
+/// The target of the plaintext of application data.
 pub(super) trait Sink {
     fn take(&mut self, received: &mut Received, plaintext: &[u8]);
     /// True if there was any.
@@ -85,7 +85,7 @@ impl TlsReader {
         }
     }
 
-    /// What a server has sent of tickets.
+    /// Returns the tickets that a server has sent.
     pub(super) fn tickets(&self) -> Tickets {
         let tickets = self.protection.as_ref().and_then(|it| it.tickets.as_ref());
         tickets.map(|reader| reader.tickets).unwrap_or_default()
@@ -96,7 +96,7 @@ impl TlsReader {
         self.failed = Some(Box::new(error.again()));
     }
 
-    /// What ended the connection, again and again.
+    /// Returns the error that ended the connection, again and again.
     ///
     /// # Errors
     /// [`StreamError`], if something did.
@@ -173,7 +173,7 @@ impl TlsReader {
         }
     }
 
-    /// How much to read behind the beginning of a record: its rest, so that what follows is read into the shared buffer
+    /// Returns how much to read behind the beginning of a record: its rest, so that what follows is read into the shared buffer
     /// again. A record that is only announced gets no memory for it: the smallest pooled buffer, which its first byte got
     /// it, has room for any.
     pub(super) fn room_bytes(&self) -> usize {
@@ -209,7 +209,7 @@ impl Opening {
 }
 
 impl Received {
-    /// What has been received and not yet consumed.
+    /// Returns the bytes received and not yet consumed.
     #[must_use]
     #[inline]
     pub fn bytes(&self) -> &[u8] {
@@ -245,7 +245,7 @@ impl AsRef<[u8]> for Received {
     }
 }
 
-/// What came another way than through a stream.
+/// Bytes that came another way than through a stream.
 impl From<Vec<u8>> for Received {
     fn from(bytes: Vec<u8>) -> Self {
         Self(Queue::from(bytes))
@@ -258,5 +258,5 @@ impl From<Queue> for Received {
     }
 }
 
-/// How much is read behind less than a record's header.
+/// The bytes that are read behind less than a record's header.
 const RECEIVE_MORE_BYTES: usize = 4_096;

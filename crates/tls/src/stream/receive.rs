@@ -14,7 +14,7 @@ use super::{Stream, StreamError};
 use crate::control::Alert;
 use crate::records::{ContentType, whole_record_bytes};
 
-/// What receiving led to.
+/// The outcome of receiving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filled {
     /// There is more plaintext than before.
@@ -27,13 +27,13 @@ pub enum Filled {
 }
 
 impl Stream {
-    /// What has been received and not yet consumed.
+    /// Returns the bytes received and not yet consumed.
     #[must_use]
     pub fn received(&self) -> &Received {
         &self.reader.received
     }
 
-    /// How much has come that is not opened yet.
+    /// Returns the bytes that have come and are not opened yet.
     #[must_use]
     pub fn unopened_bytes(&self) -> usize {
         self.reader.ciphertext.filled().len()
@@ -64,8 +64,8 @@ impl Stream {
         self.reader.received.take_front(bytes)
     }
 
-    /// Receives until there is more plaintext or the peer's end. What is still queued is sent as far as the peer takes
-    /// it; if it takes nothing, receiving goes on all the same.
+    /// Receives until there is more plaintext or the peer's end. Queued bytes are sent as far as the peer takes them; if it
+    /// takes nothing, receiving goes on all the same.
     ///
     /// # Errors
     /// [`StreamError`]. After a violation an alert is queued; `poll_close` sends it. A violation and a fatal alert of the
@@ -138,7 +138,7 @@ impl Stream {
         Poll::Pending
     }
 
-    /// What the end of what the peer sends means.
+    /// Returns the meaning of the end of what the peer sends.
     fn ended(&mut self) -> Result<Filled, StreamError> {
         if self.writer.is_broken() {
             return Err(io::Error::from(io::ErrorKind::ConnectionReset).into());
@@ -340,5 +340,5 @@ const SCRATCH_BYTES: usize = 36 * 1_024;
 /// Reads without any data, before other connections get their turn: a read may bring a thousand KeyUpdates.
 const READS_PER_TURN: usize = 4;
 
-/// What is read of a peer that sends on after we said goodbye, before others have a turn.
+/// The reads of a peer that sends on after we said goodbye, before others have a turn.
 const DRAIN_READS_MAX: usize = 64;

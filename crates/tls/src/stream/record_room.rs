@@ -48,7 +48,7 @@ impl<'w> RecordRoom<'w> {
         self.plaintext_bytes - self.head_bytes
     }
 
-    /// Lends the room, to be filled from its beginning on. What is in it is left over from earlier use.
+    /// Lends the room, to be filled from its beginning on. The bytes in it are left over from earlier use.
     pub fn lend<T>(&mut self, fill: impl FnOnce(&mut [IoSliceMut<'_>]) -> T) -> T {
         let mut head_bytes = self.head_bytes;
         let mut slices: [IoSliceMut<'_>; RECORDS_PER_WRITE] =
@@ -95,7 +95,7 @@ impl<'w> RecordRoom<'w> {
         Ok(())
     }
 
-    /// Where each record keeps its plaintext.
+    /// Returns where each record keeps its plaintext.
     fn plaintexts(&mut self) -> impl Iterator<Item = &mut [u8]> {
         let (prefix_bytes, suffix_bytes) = self.around_bytes();
         let overhead_bytes = prefix_bytes + suffix_bytes;
@@ -111,14 +111,14 @@ impl<'w> RecordRoom<'w> {
         prefix_bytes + suffix_bytes
     }
 
-    /// How much of a record lies before and behind its plaintext.
+    /// Returns how much of a record lies before and behind its plaintext.
     fn around_bytes(&self) -> (usize, usize) {
         let around = |sealer: &&mut RecordSealer| (sealer.prefix_bytes(), sealer.suffix_bytes());
         self.sealer.as_ref().map(around).unwrap_or_default()
     }
 }
 
-/// What that much plaintext takes in full records and one that may not be.
+/// Returns the room that so much plaintext takes in full records and one that may not be.
 fn room_bytes(plaintext_bytes: usize, overhead_bytes: usize) -> usize {
     plaintext_bytes + plaintext_bytes.div_ceil(PLAINTEXT_BYTES_MAX) * overhead_bytes
 }

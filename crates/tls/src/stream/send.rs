@@ -47,7 +47,7 @@ impl Stream {
         self.writer.has_fatal_alert
     }
 
-    /// How many sealed bytes still have to be sent.
+    /// Returns the number of sealed bytes that still have to be sent.
     #[must_use]
     pub fn queued_bytes(&self) -> usize {
         self.writer.outgoing.filled().len()

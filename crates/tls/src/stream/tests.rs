@@ -1,4 +1,4 @@
-//! What happens at a key's limit (RFC 8446 §5.5), seen by a peer that opens records by hand: no
+//! The events at a key's limit (RFC 8446 §5.5), seen by a peer that opens records by hand: no
 //! test could send the 2^24 records that lead there, so the connection starts shortly before it.
 
 mod bytes;

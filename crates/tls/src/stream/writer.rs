@@ -23,19 +23,19 @@ use crate::secrets::TrafficSecret;
 /// Sends, and never waits for what is received.
 pub(super) struct TlsWriter {
     pub(super) sending: Sending,
-    /// What the keys behind a KeyUpdate follow from; TLS 1.2 has none.
+    /// The secret from which the keys behind a KeyUpdate follow; TLS 1.2 has none.
     pub(super) secret: Option<TrafficSecret>,
     /// Sealed here, not yet sent.
     pub(super) outgoing: Queue,
-    /// How many of these are tickets behind a handshake, as long as nothing else is.
+    /// The number of these that are tickets behind a handshake, as long as nothing else is.
     pub(super) tickets_bytes: usize,
     pub(super) due: ControlDue,
     /// True if what waits ends with an alert that is no close_notify, or it was sent.
     pub(super) has_fatal_alert: bool,
     pub(super) key: SendingKey,
-    /// What the kernel was given to send, once it was.
+    /// The output given to the kernel, once there was some.
     pub(super) kernel_output: Option<Box<KernelOutput>>,
-    /// How often our key changed, and how often in the kernel, or why it did not there.
+    /// The number of times our key changed, and how often in the kernel, or why it did not there.
     pub(super) key_changes: u32,
     pub(super) kernel_key_changes: u32,
     pub(super) kernel_key_refusal: Option<&'static str>,
@@ -47,7 +47,7 @@ pub(super) struct TlsWriter {
     is_broken: bool,
 }
 
-/// Who encrypts what this connection sends.
+/// The party that encrypts what this connection sends.
 pub(super) enum Sending {
     User(Box<RecordSealer>),
     Kernel(KernelSending),
@@ -57,7 +57,7 @@ pub(super) enum Sending {
     Ended,
 }
 
-/// What is known of a direction that the kernel encrypts.
+/// The knowledge of a direction that the kernel encrypts.
 pub(super) struct KernelSending {
     pub(super) version: Version,
     pub(super) cipher: Cipher,
@@ -66,7 +66,7 @@ pub(super) struct KernelSending {
     pub(super) records_unchecked: u64,
 }
 
-/// What TCP must have been given when kernel TLS holds nothing back.
+/// The bytes that TCP must have been given when kernel TLS holds nothing back.
 #[derive(Clone, Copy)]
 pub(super) struct KernelOutput {
     pub(super) version: Version,
@@ -81,7 +81,7 @@ pub(super) struct KernelOutput {
     pub(super) written_at_look: Option<u64>,
 }
 
-/// What may still be sent under the current key.
+/// The records that may still be sent under the current key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SendingKey {
     Good,
@@ -99,7 +99,7 @@ pub(super) struct ControlDue {
     pub(super) alert: Option<Alert>,
 }
 
-/// What something received makes the sending half do. Each costs a mark, however often it is asked for.
+/// The answer of the sending half to received bytes. Each costs a mark, however often it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// The peer wants our next key.
@@ -108,7 +108,7 @@ pub(super) enum Answer {
     NoRenegotiation,
 }
 
-/// How much of a file was read and sealed.
+/// The part of a file that was read and sealed.
 #[derive(Debug)]
 pub enum FileRecords {
     /// This many bytes of the file; zero means that the file ends here.
@@ -207,7 +207,7 @@ impl TlsWriter {
     ) -> Result<RecordRoom<'_>, StreamError> {
         self.rekey_if_due()?;
         let sealer = sealer(&mut self.sending)?;
-        // What is received and cannot be sealed would be lost.
+        // Bytes that are received and cannot be sealed would be lost.
         let records_left = sealer.as_ref().map_or(u64::MAX, |sealer| sealer.records_left());
         let sealable_bytes = records_left.saturating_mul(PLAINTEXT_BYTES_MAX as u64);
         let sealable_bytes = usize::try_from(sealable_bytes).unwrap_or(usize::MAX);
@@ -403,7 +403,7 @@ impl TlsWriter {
         self.has_fatal_alert = false;
         self.sending = Sending::Ended;
         if let Some(output) = &mut self.kernel_output {
-            // What looks behind an earlier cut have seen stays seen.
+            // The findings of looks behind an earlier cut stay.
             output.written_at_look.get_or_insert(0);
         }
     }
@@ -451,7 +451,7 @@ impl ControlDue {
     }
 }
 
-/// What a read that failed says of the file.
+/// Returns the meaning of a failed read for the file.
 pub(super) fn unread(error: io::Error) -> FileRecords {
     match error.kind() {
         io::ErrorKind::WouldBlock => FileRecords::Cold,
@@ -460,7 +460,7 @@ pub(super) fn unread(error: io::Error) -> FileRecords {
     }
 }
 
-/// What seals; `None` where nothing is to be sealed.
+/// Returns the sealer; `None` where nothing is to be sealed.
 fn sealer(sending: &mut Sending) -> Result<Option<&mut RecordSealer>, StreamError> {
     match sending {
         Sending::User(sealer) => Ok(Some(sealer)),

@@ -1,10 +1,10 @@
-//! Whom a session is for: it opens only the door it was made for.
+//! The audience of a session: it opens only the door it was made for.
 
 use aws_lc_rs::digest::{Context, SHA256};
 
 use crate::client_auth::{ClientAuth, ClientAuthMode};
 
-/// Whom a session is for: the service, and whom it takes for a client and by whose word. A session that was made for
+/// The audience of a session: the service, and whom it takes for a client and by whose word. A session that was made for
 /// another is not resumed: without that, a client let in at one door comes in at all (CVE-2025-23419 of nginx).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Audience([u8; AUDIENCE_BYTES]);

@@ -16,7 +16,7 @@ use super::key::{KEY_BYTES, TicketKey};
 use crate::error::{FileRole, IdentityError};
 use crate::identity::{IdentityWarning, READABLE_BY_OTHERS, pem};
 
-/// What hosts make the same ticket keys of. Zeroed when dropped and never shown.
+/// The secret of which hosts make the same ticket keys. Zeroed when dropped and never shown.
 #[derive(Clone)]
 pub struct TicketSecret(Arc<Zeroizing<Vec<u8>>>);
 

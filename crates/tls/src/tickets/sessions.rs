@@ -22,7 +22,7 @@ impl AudienceSessions {
         sealed.filter(|sealed| sealed.len() <= self.ticket_bytes_max)
     }
 
-    /// What was sealed, if it can be opened, and whose key it is under.
+    /// Returns the plaintext of a sealed session, if it can be opened, and the epoch of its key.
     pub(super) fn open(&self, sealed: &[u8]) -> (TicketEpoch, Option<Vec<u8>>) {
         // Longer ones are not ours.
         match sealed.len() <= self.ticket_bytes_max {

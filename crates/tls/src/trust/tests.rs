@@ -1,4 +1,4 @@
-//! What files of authorities and revocation lists come to.
+//! The results of files of authorities and revocation lists.
 
 use rcgen::{IsCa, KeyPair, PublicKeyData};
 
@@ -109,7 +109,7 @@ fn another_key_under_the_name_of_an_authority_is_another_authority() {
     let unknown = Error::from(CertificateError::UnknownIssuer);
     assert_eq!(chain_error(CertificateError::BadSignature.into()), unknown);
     assert_eq!(chain_error(by(&RSA)), unknown);
-    // What the key could have made is only not supported.
+    // A signature that the key could have made is only not supported.
     assert_eq!(chain_error(by(&ELLIPTIC_CURVE)), by(&ELLIPTIC_CURVE));
     let revoked = Error::from(CertificateError::Revoked);
     assert_eq!(chain_error(revoked.clone()), revoked);
@@ -133,13 +133,13 @@ fn names_of_authorities_fit_into_a_message_to_clients() {
     let path = files.write("roots.pem", &four);
     assert_eq!(Roots::load_for_clients(&path, None).expect("roots").0.digests.len(), 4);
     let path = files.write("roots.pem", four + &authority());
-    // Whom a backend may be certified by is told to nobody.
+    // The authorities of a backend are told to nobody.
     assert_eq!(Roots::load(&path, None).expect("roots").0.digests.len(), 5);
     let error = Roots::load_for_clients(&path, None).expect_err("too long");
     assert!(matches!(error, IdentityError::NamesTooLong { bytes: 75_000.., .. }), "{error}");
 }
 
-/// What `openssl req -x509` makes, and an authority that was made as one.
+/// The certificate that `openssl req -x509` makes, and an authority that was made as one.
 #[test]
 fn a_lone_authority_that_may_be_meant_to_be_shown_itself_is_a_warning() {
     let files = Files::new();
@@ -185,7 +185,7 @@ fn authorities_that_did_not_change_are_not_read_again() {
         is_read(|| Roots::load_at(&path, Some(&before), now()).expect("roots"));
     assert!(!read && Arc::ptr_eq(&same.store, &before.store));
     assert_eq!(said_again, said);
-    // What is said of them is of this moment.
+    // The warnings about them are of this moment.
     let century = Duration::from_secs(100 * 365 * 86_400);
     let ((_, said), read) =
         is_read(|| Roots::load_at(&path, Some(&same), now() + century).expect("roots"));
@@ -194,7 +194,7 @@ fn authorities_that_did_not_change_are_not_read_again() {
     let ((renewed, _), read) =
         is_read(|| Roots::load_at(&path, Some(&same), now()).expect("roots"));
     assert!(read && renewed.digests != before.digests);
-    // What changed just now may change again within the same tick of the clock.
+    // A file that changed just now may change again within the same tick of the clock.
     AHEAD.set(Duration::ZERO);
     let path = files.write("new.pem", one.own_pem());
     let (fresh, _) = Roots::load_at(&path, None, now()).expect("roots");

@@ -72,7 +72,7 @@ async fn openssl_sees_the_certificate_and_the_end() {
     }
 }
 
-/// What openssl says of the certificate in this output.
+/// Returns the words of openssl on the certificate in this output.
 fn openssl_text(said: &str) -> String {
     use std::io::Write as _;
     let mut shown = Command::new("openssl")

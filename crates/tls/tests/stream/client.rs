@@ -53,7 +53,7 @@ pub fn offer(version: Version, cipher: Cipher, resume_by: ResumeBy) -> Offer {
     Offer { version, cipher, group: Group::X25519, resume_by }
 }
 
-/// What a client offers: one choice of each.
+/// The offer of a client: one choice of each.
 #[derive(Clone, Copy)]
 pub struct Offer {
     version: Version,

@@ -56,7 +56,7 @@ async fn every_byte_is_dropped_once_and_what_is_opened_is_right() {
             poll_fn(|context| stream.poll_flush(context)).await.unwrap();
             let (dropped, opened) = discard(&mut stream, bytes).await.unwrap();
             assert_eq!(dropped + opened, bytes, "{suite:?}");
-            // What was read together with a ticket or a KeyUpdate is opened, and the short end of a body.
+            // Bytes that were read together with a ticket or a KeyUpdate are opened, and the short end of a body.
             assert!(bytes < 100_000 || dropped > bytes / 2, "{suite:?}: {dropped} of {bytes}");
         }
         drop(stream);

@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use self::peers::{Order, Plain, Tls, both_ways};
 use crate::harness::{SUITES, has_ktls};
 
-/// What stands between the two: one task, and a buffer of bounded size for each direction.
+/// The relay between the two: one task, and a buffer of bounded size for each direction.
 struct Relay {
     stream: Box<Stream>,
     backend: TcpStream,
@@ -28,7 +28,7 @@ struct Relay {
     memory: Memory,
 }
 
-/// How far one direction is.
+/// The progress of one direction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
     Open,
@@ -132,7 +132,7 @@ fn cut() -> StreamError {
     StreamError::Io(io::ErrorKind::UnexpectedEof.into())
 }
 
-/// What the relay held, and the process around it.
+/// The memory that the relay held, and the process around it.
 #[derive(Default)]
 struct Memory {
     passed_bytes: u64,
@@ -218,7 +218,7 @@ fn is_alone(test: &str) -> bool {
 
 const ALONE: &str = "KETTLE_DUPLEX_ALONE";
 
-/// How much goes each way: `KETTLE_DUPLEX_MIB`, or what suits the suite.
+/// Returns how much goes each way: `KETTLE_DUPLEX_MIB`, or what suits the suite.
 fn mebibytes() -> u64 {
     let is_guest = std::env::var_os("KETTLE_GUEST_KERNEL").is_some();
     let suitable = if is_guest { GUEST_DUPLEX_MIB } else { DUPLEX_MIB };
@@ -234,7 +234,7 @@ const GUEST_DUPLEX_MIB: u64 = 16;
 /// One read from the backend.
 const PIECE_BYTES: usize = 32 * 1_024;
 
-/// What one visit shows at most: the shared buffer of the streams, and a record that lay before it.
+/// The bytes that one visit shows at most: the shared buffer of the streams, and a record that lay before it.
 const TO_BACKEND_BYTES_MAX: usize = 56 * 1_024;
 
 /// A read of the backend, sealed, with the answers to what the client said.

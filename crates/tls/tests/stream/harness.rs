@@ -189,7 +189,7 @@ impl Write for Recorded {
     }
 }
 
-/// Whether this kernel carries kTLS; without it the test is skipped, or fails where a runner is
+/// Tells whether this kernel carries kTLS; without it the test is skipped, or fails where a runner is
 /// known to have it.
 pub fn has_ktls() -> Option<Capabilities> {
     let capabilities = Capabilities::run();

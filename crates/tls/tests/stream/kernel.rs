@@ -248,7 +248,7 @@ async fn a_cut_waits_for_no_record_that_was_left_open() {
     }
 }
 
-/// Before Linux 6.14. Whether the close_notify that is due then is true only the owner of the connection knows.
+/// Before Linux 6.14. Only the owner of the connection knows whether the close_notify that is due then is true.
 #[tokio::test]
 async fn a_key_that_the_kernel_cannot_change_ends_the_connection_one_way_or_the_other() {
     if has_ktls().is_none() {

@@ -10,7 +10,7 @@ use rustls_pki_types::ServerName;
 
 use crate::harness::{AnyCertificate, SUITES, acceptor, flush, handshake, provider_of, receive};
 
-/// What a client that reads nothing yet has to say first, and the connection it comes from.
+/// Returns the first bytes of a client that reads nothing yet, and the connection from which they come.
 fn client(suite: rustls::CipherSuite) -> ClientConnection {
     let config = ClientConfig::builder_with_provider(provider_of(suite).into())
         .with_safe_default_protocol_versions()

@@ -1,4 +1,4 @@
-//! What goes through the stream as tokio's traits know it: an echo, HTTP/2; and how each way of ending looks from the other side.
+//! The stream as tokio's traits know it: an echo, HTTP/2; and how each way of ending looks from the other side.
 
 #![allow(clippy::disallowed_methods, reason = "tasks of a test, not a worker's connections")]
 

@@ -14,7 +14,8 @@ fn pinned(certificates: &[&CertificateDer<'_>]) -> Roots {
     Roots::load_pinned(&Files::new().write("clients.pem", pem)).expect("certificates")
 }
 
-/// Whoever signed it, and whatever its dates are; and nobody else of the same authority, or with the same name.
+/// A pinned certificate is taken by its key, whatever its signer and its dates are; and no other of the same authority, or with
+/// the same name.
 #[test]
 fn a_pinned_certificate_is_taken_and_no_other() {
     let authority = Authority::new("ca.example");
@@ -41,7 +42,7 @@ fn a_pinned_certificate_is_taken_and_no_other() {
     }
 }
 
-/// Whom an authority vouched for is not known by that.
+/// A client is not known by the word of an authority.
 #[test]
 fn a_session_is_for_those_who_are_pinned_or_for_those_who_are_vouched_for() {
     let authority = Authority::new("ca.example");

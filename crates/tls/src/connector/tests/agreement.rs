@@ -1,4 +1,4 @@
-//! What client and server agree on, what the client shows, and which sessions go on.
+//! The parameters on which client and server agree on, what the client shows, and which sessions go on.
 
 use super::*;
 use crate::client_auth::{ClientAuth, ClientAuthMode};
@@ -156,7 +156,7 @@ async fn a_client_without_a_certificate_learns_that_one_is_wanted() {
     }
 }
 
-/// How the next session begins, after one exchange on it.
+/// Returns how the next session begins, after one exchange on it.
 pub(super) async fn resumed(connector: &Connector, acceptors: &Acceptors) -> Resumption {
     let (mut client, mut server) = connect(connector, acceptors).await;
     talk(&mut client, &mut server).await;

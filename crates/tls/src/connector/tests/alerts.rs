@@ -1,4 +1,4 @@
-//! What a client tells a server that breaks the handshake.
+//! The alerts of a client to a server that breaks the handshake.
 
 use std::sync::Mutex;
 
@@ -41,7 +41,7 @@ fn server_hello(flight: &[u8]) -> Vec<u8> {
     [&[ContentType::Handshake.byte(), 3, 3, high, low], message].concat()
 }
 
-/// What the client says at its end, and why.
+/// Returns what the client says at its end, and why.
 fn failed(mut client: Box<ClientHandshake<'_>>, bytes: &[u8]) -> (HandshakeError, Vec<u8>) {
     give(&mut client.feed, bytes);
     match client.advance() {
@@ -51,7 +51,7 @@ fn failed(mut client: Box<ClientHandshake<'_>>, bytes: &[u8]) -> (HandshakeError
     }
 }
 
-/// What a server hears of that.
+/// Returns what a server hears of that.
 fn heard(mut server: Box<Handshake>, said: &[u8]) -> HandshakeError {
     give(&mut server.feed, said);
     match server.advance() {
@@ -87,7 +87,7 @@ fn a_record_that_cannot_be_is_answered_under_the_key_of_that_moment() {
 /// The head of EncryptedExtensions of 200 KB.
 const LONG: [u8; 4] = [8, 3, 13, 64];
 
-/// What a server that breaks its word would need: the secret of its handshake records.
+/// The secret that a server needs to break its word: that of its handshake records.
 #[derive(Debug, Default)]
 struct ServerSecret(Mutex<Vec<u8>>);
 

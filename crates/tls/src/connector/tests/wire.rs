@@ -1,4 +1,4 @@
-//! What can happen to the bytes of a handshake on their way.
+//! The accidents of a handshake's bytes on their way.
 
 use std::io::{self, Write};
 

@@ -192,7 +192,7 @@ fn behind_a_record_as_long_as_a_finished_a_message_may_go_on() {
     }
 }
 
-/// What follows the one record that an honest client sends shows that it was another.
+/// The record behind the one that an honest client sends shows that it was another.
 #[test]
 fn an_empty_record_as_long_as_a_finished_is_refused_with_the_next() {
     let suite = rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;

@@ -166,7 +166,7 @@ fn tls13_signs_no_handshake_by_pkcs1() {
     assert_eq!(kind(&[pkcs1, ecdsa], true), KeyKind::EcdsaP256);
     assert_eq!(kind(&[pkcs1, ecdsa], false), rsa);
     assert_eq!(kind(&[pkcs1, ecdsa, SignatureScheme::RSA_PSS_SHA256], true), rsa);
-    // Who offers TLS 1.3 may get TLS 1.2.
+    // A client that offers TLS 1.3 may get TLS 1.2.
     assert_eq!(kind(&[pkcs1], true), rsa);
 }
 

@@ -1,4 +1,4 @@
-//! What is sealed where it was put: sizes around a record, room not used up, a key that ends in between.
+//! Bytes sealed where they were put: sizes around a record, room not used up, a key that ends in between.
 
 use proptest::prelude::*;
 

@@ -44,7 +44,7 @@ pub(super) fn record(content_type: u8, content: &[u8]) -> Said {
     Said::Record { content_type, content: content.to_vec(), padding: 0 }
 }
 
-/// What both make of the same records; where they differ, up to the first record that made them differ.
+/// The findings of both on the same records; where they differ, up to the first record that made them differ.
 pub(super) struct Comparison {
     pub(super) version: Version,
     pub(super) said: Vec<Said>,
@@ -87,7 +87,7 @@ impl Comparison {
         self.ours.verdict == self.theirs.verdict && self.ours.data == self.theirs.data
     }
 
-    /// Whether nothing is wrong: what one side took for data, the other did not take for something else, and where the
+    /// Checks that nothing is wrong: what one side took for data, the other did not take for something else, and where the
     /// verdicts differ the RFC says why.
     fn check(&self) -> Result<(), TestCaseError> {
         let Self { said, ours, theirs, .. } = self;
@@ -123,7 +123,7 @@ pub(super) fn client_hello() -> Vec<u8> {
     [&[1, 0, 0, u8::try_from(body.len()).unwrap()], &body[..]].concat()
 }
 
-/// What honest clients say, if seldom.
+/// Returns the rare words of honest clients.
 fn honest(version: Version) -> BoxedStrategy<Vec<Said>> {
     let data = prop_oneof![3 => 1..60_usize, 1 => 16_300..=16_384_usize]
         .prop_map(|bytes| vec![record(APPLICATION_DATA, &vec![b'd'; bytes])]);
@@ -150,7 +150,7 @@ fn honest(version: Version) -> BoxedStrategy<Vec<Said>> {
     }
 }
 
-/// What no honest client says.
+/// Returns the words of no honest client.
 fn hostile() -> impl Strategy<Value = Vec<Said>> {
     let byte = prop_oneof![Just(0_u8), Just(1), Just(2), Just(24), any::<u8>()];
     let one = prop_oneof![

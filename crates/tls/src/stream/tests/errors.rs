@@ -1,4 +1,4 @@
-//! What an error is called: in logs, in words, and by who knows only `std::io`.
+//! The words of an error: in logs, in messages, and for callers that know only `std::io`.
 
 use std::io::{self, ErrorKind};
 

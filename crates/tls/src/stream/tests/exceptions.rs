@@ -1,4 +1,5 @@
-//! Where rustls decides otherwise and the RFC is on our side. An entry says which; each has an example that shows it.
+//! The cases in which rustls decides otherwise and the RFC is on our side. An entry says which; each has an example that shows
+//! it.
 
 use super::differential::{
     ALERT, APPLICATION_DATA, Comparison, HANDSHAKE, Said, client_hello, record,
@@ -12,12 +13,12 @@ pub(super) struct Exception {
     name: &'static str,
     /// The RFC, for each version it holds in.
     sections: &'static [(Version, &'static str)],
-    /// What our side must have said the client did; none stands for anything, an empty one for no fault.
+    /// The fault that our side must have said the client did; none stands for anything, an empty one for no fault.
     what: &'static [&'static str],
     /// None stands for any.
     ours: &'static [Verdict],
     theirs: &'static [Verdict],
-    /// Whether the last thing said, behind these, is of the kind.
+    /// Tells whether the last thing said, behind these, is of the kind.
     is_said: fn(&Said, &[Said]) -> bool,
     example: fn() -> Vec<Said>,
 }

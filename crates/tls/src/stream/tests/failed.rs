@@ -20,7 +20,7 @@ async fn fill(stream: &mut Stream) -> Result<Filled, StreamError> {
     poll_fn(|context| stream.poll_fill(context)).await
 }
 
-/// What the peer says now, behind data of its own in one write.
+/// Sends what the peer says now, behind data of its own in one write.
 fn say(peer: &mut ByHand, data: &[u8], behind: &[u8]) {
     let record = peer.sealer.seal(APPLICATION_DATA, data, 0);
     peer.socket.write_all(&[&record, behind].concat()).expect("sent");

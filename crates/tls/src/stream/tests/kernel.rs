@@ -1,4 +1,4 @@
-//! What is counted, asked and answered while the kernel encrypts, on a socket whose kernel does not.
+//! The counts, questions and answers while the kernel encrypts, on a socket whose kernel does not.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice, Read, Write};
@@ -120,7 +120,7 @@ async fn nothing_goes_out_behind_what_the_kernel_could_not_encrypt() {
     assert_eq!(received, []);
 }
 
-/// Whoever relays a tunnel cuts it each time that the end of it is polled.
+/// The relay of a tunnel cuts it each time that the end of it is polled.
 #[tokio::test]
 async fn a_record_left_open_is_given_up_however_often_a_connection_is_cut() {
     let (mut stream, mut peer) = in_kernel(KERNEL);
@@ -140,7 +140,7 @@ async fn a_record_left_open_is_given_up_however_often_a_connection_is_cut() {
     assert_eq!(given_up, [false, true, true], "the first look has nothing to compare");
 }
 
-/// Where nobody answers the question, the answer is an error.
+/// If nobody answers the question, the answer is an error.
 #[tokio::test]
 async fn the_kernel_is_asked_for_its_number_near_the_limit_and_not_before() {
     let near = AES_GCM_RECORDS_MAX - RECORDS_RESERVED;
@@ -237,5 +237,5 @@ async fn behind_the_wish_for_another_key_nothing_is_opened() {
     assert!(matches!(filled, Ok(Filled::Closed)) && !stream.has_fatal_alert(), "{filled:?}");
 }
 
-/// What kernel TLS answers when it could not encrypt, on most machines.
+/// The error that kernel TLS answers when it could not encrypt, on most machines.
 const EBADMSG: i32 = 74;

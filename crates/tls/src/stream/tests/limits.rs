@@ -1,4 +1,4 @@
-//! How much of a handshake is received before it is over, on either side.
+//! The bytes of a handshake that are received before it is over, on either side.
 
 use std::future::poll_fn;
 use std::io::{Read, Write};

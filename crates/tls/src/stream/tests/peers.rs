@@ -18,7 +18,7 @@ use crate::records::raw::RawSealer;
 use crate::records::{ContentType, Keys, RecordOpener, whole_record_bytes};
 use crate::stream::{Filled, Stream, StreamError};
 
-/// What a server made of what it was sent.
+/// The verdict of a server on what it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It waits for more.
@@ -31,7 +31,7 @@ pub(super) enum Verdict {
     Failed(Option<u8>),
 }
 
-/// What came of one stream of records.
+/// The outcome of one stream of records.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) verdict: Verdict,

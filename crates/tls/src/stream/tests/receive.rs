@@ -1,4 +1,4 @@
-//! What is received without being opened, what is kept of it, and when a socket is read again.
+//! Bytes that are received without being opened, those of them that are kept, and when a socket is read again.
 
 use std::future::poll_fn;
 use std::io::{self, Write};

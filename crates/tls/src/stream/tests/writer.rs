@@ -1,4 +1,4 @@
-//! What waits in the sending half, and what it costs a connection that has nothing to send.
+//! The bytes that wait in the sending half, and what they cost a connection that has nothing to send.
 
 use std::future::poll_fn;
 use std::io::Write;
@@ -21,7 +21,7 @@ async fn only_tickets_are_waited_for_and_only_once() {
     poll_fn(|context| stream.poll_flush(context)).await.expect("sent");
     assert!(stream.writer.tickets_bytes == 0 && stream.writer.pause.is_none());
 
-    // What comes later is no ticket, and the pause of a close stays as long as it is.
+    // A message that comes later is no ticket, and the pause of a close stays as long as it is.
     stream.writer.pause = Some(Box::default());
     stream.writer.outgoing.append(b"records");
     assert!(!poll_fn(|context| Poll::Ready(stream.writer.keeps_tickets(context))).await);

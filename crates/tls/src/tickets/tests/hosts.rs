@@ -49,7 +49,7 @@ fn secret(byte: u8) -> TicketSecret {
     TicketSecret::load(&path).expect("a secret").0
 }
 
-/// What a host makes of a ticket: whose key it is under, and whether it opens.
+/// Returns what a host makes of a ticket: whose key it is under, and whether it opens.
 fn opened(tickets: &Arc<dyn ProducesTickets>, ticket: &[u8]) -> (Option<TicketEpoch>, bool) {
     let mut handshake = rustls_callbacks::Observed::default();
     let opens = handshake.during(|| tickets.decrypt(ticket).is_some());

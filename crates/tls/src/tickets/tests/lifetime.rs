@@ -1,4 +1,4 @@
-//! How long sessions live when real handshakes resume them, one after the other and by every means.
+//! The time for which sessions live when real handshakes resume them, one after the other and by every means.
 
 use kettle_kernel::ktls::{Cipher, Version};
 use rcgen::PKCS_ECDSA_P256_SHA256;
@@ -34,7 +34,7 @@ pub(super) fn policy(version: Version) -> Policy {
 }
 
 impl Fixture {
-    /// What a start or a reload makes: another configuration, with a certificate of its own.
+    /// Returns what a start or a reload makes: another configuration, with a certificate of its own.
     pub(super) fn acceptor(&self, policy: &Policy) -> Acceptor {
         let mut identities = Identities::new();
         let site = vec![identity(&["a.example"], &PKCS_ECDSA_P256_SHA256)];

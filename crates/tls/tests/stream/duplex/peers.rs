@@ -73,7 +73,7 @@ fn receive(peer: &impl Peer, bytes: u64) {
     assert_eq!(received_bytes, bytes);
 }
 
-/// What is sent over and over; no whole number of records or pages.
+/// Returns the block that is sent over and over; no whole number of records or pages.
 fn block() -> Vec<u8> {
     crate::harness::pattern(100_003)
 }
@@ -106,7 +106,7 @@ impl Tls {
         (thread.join().unwrap(), stream)
     }
 
-    /// What is due on the wire goes there in order, whichever thread it is of.
+    /// Puts due bytes on the wire in order, whichever thread they are of.
     fn wire(connection: &mut ClientConnection) -> Vec<u8> {
         let mut wire = Vec::new();
         while connection.wants_write() {
