@@ -77,7 +77,7 @@ async fn make_room<T: 'static>(
 ) {
     while connections.try_join_next().is_some() {}
     while connections.len() >= bounds.connections_max {
-        // What has arrived with them is read before anybody is taken for silent.
+        // Bytes that have arrived with them are read before anybody is taken for silent.
         for _ in 0..READ_TURNS {
             yield_now().await;
         }

@@ -1,4 +1,4 @@
-//! What is counted of certificates that are fetched, for Prometheus.
+//! The counts of certificates that are fetched, for Prometheus.
 
 use std::collections::BTreeMap;
 use std::fmt;

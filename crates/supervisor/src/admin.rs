@@ -28,9 +28,9 @@ use protocol::{REQUEST_BYTES_MAX, Reply, Request, parse_request, to_line};
 /// A request with the way back for its answer.
 #[derive(Debug)]
 pub struct Asked {
-    /// What is asked.
+    /// The request.
     pub request: Request,
-    /// Where the answer goes. Nobody may be there any more.
+    /// The channel of the answer. Nobody may be there any more.
     pub reply: oneshot::Sender<Reply>,
 }
 
@@ -128,7 +128,7 @@ const PATH_BYTES_MAX: usize = 107;
 const BOUNDS: Bounds = Bounds {
     connections_max: 16,
     lifetime: Duration::from_secs(60),
-    // Whoever may connect may stop the server as well.
+    // A process that may connect may stop the server as well.
     makes_way_after: None,
 };
 

@@ -29,14 +29,14 @@ mod unix;
 #[derive(Clone, Debug)]
 pub struct BoundAddress {
     configured: ListenAddress,
-    /// What the kernel bound: it chooses the port if port 0 is configured.
+    /// The address that the kernel bound: it chooses the port if port 0 is configured.
     pub actual: ListenAddress,
     /// One for each worker.
     pub sockets: Vec<Arc<TcpListener>>,
     held: Held,
 }
 
-/// How it is held.
+/// The way it is held.
 #[derive(Clone, Debug)]
 enum Held {
     /// Each worker has a socket of its own.
@@ -48,7 +48,7 @@ enum Held {
 }
 
 impl BoundAddress {
-    /// Who accepts from its sockets.
+    /// Returns which workers accept from its sockets.
     pub fn sharing(&self) -> Sharing {
         match &self.held {
             Held::Ports => Sharing::Own,
@@ -181,7 +181,7 @@ fn bind_listener(
         (ListenAddress::Unix(path), Some(mut kept)) => {
             if let Held::Unix { place, rights, .. } = &mut kept.held {
                 *rights = socket_rights(config, listener)?;
-                // Nobody finds the one that is held. Where there can be no other, all else goes on, and the commit says so.
+                // Nobody finds the one that is held. If there can be no other, all else goes on, and the commit says so.
                 if place.is_lost()
                     && let Ok(other) = unix::bind(path, *rights, listener.backlog, workers)
                 {
@@ -262,7 +262,7 @@ fn refuse_used_port(address: SocketAddr) -> io::Result<()> {
     keeper::bind(trial.as_fd(), address)
 }
 
-/// What went wrong and what to do next.
+/// Says what went wrong and what to do next.
 pub(super) fn explain(address: SocketAddr, error: &io::Error) -> (String, String) {
     let port = address.port();
     match error.kind() {
@@ -279,7 +279,7 @@ pub(super) fn explain(address: SocketAddr, error: &io::Error) -> (String, String
             let message = format!("cannot listen on {address}: port {port} is in use{owner}");
             (message, format!("stop that program, or listen on another port than {port}"))
         }
-        // What the keeper says has words of its own.
+        // A message of the keeper has words of its own.
         io::ErrorKind::PermissionDenied
             if port < FIRST_UNPRIVILEGED_PORT && error.raw_os_error().is_some() =>
         (

@@ -54,7 +54,7 @@ impl CertificateEnds {
             .filter(move |it| it.has_ended(now) || ends_soon(it.not_before, it.not_after, now))
     }
 
-    /// What `kettle ctl status` shows.
+    /// Returns the certificate's part of `kettle ctl status`.
     pub(crate) fn status(&self, now: SystemTime) -> CertificatesStatus {
         let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
         let mut status = CertificatesStatus::default();

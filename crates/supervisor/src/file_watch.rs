@@ -1,4 +1,4 @@
-//! Whether a file that the configuration names has changed since it was read: certificates, keys, secrets and lists.
+//! Tells whether a file that the configuration names has changed since it was read: certificates, keys, secrets and lists.
 //!
 //! A thread of its own asks for their state every few seconds. inotify would not do: it says nothing of what other machines
 //! do to a network file system, and of a path with symbolic links it sees one step. A disk that hangs keeps that thread
@@ -35,7 +35,7 @@ struct Shared {
     generation: u64,
 }
 
-/// What is known of the files.
+/// The state of the files.
 struct Watched {
     /// As they were when they were last read, whether or not they were taken.
     read: FileStates,
@@ -69,7 +69,7 @@ impl FileWatch {
     ///
     /// # Errors
     ///
-    /// Fails if the thread cannot be started. What is watched stays: it may be tried again.
+    /// Fails if the thread cannot be started. A folder that is watched stays: it may be tried again.
     pub(crate) fn begin(&mut self) -> io::Result<()> {
         let is_done = self.alive.as_ref().is_some_and(|(_, thread)| !thread.is_finished());
         if is_done || lock(&self.shared).watched.read.is_empty() {
@@ -102,7 +102,7 @@ fn run(shared: &Mutex<Shared>, ended: &Receiver<Infallible>, changes: &mpsc::Sen
         if shared.generation == generation
             && let Some(change) = shared.watched.see(look)
         {
-            // Where one waits already, the files are read after this moment all the same.
+            // If one waits already, the files are read after this moment all the same.
             let _ = changes.try_send(change);
         }
     }

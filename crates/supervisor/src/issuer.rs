@@ -57,7 +57,7 @@ struct IssuerWard<'c> {
     account: Option<Account>,
 }
 
-/// What a configuration says to the warden and its issuer, without all that it says to the server.
+/// The orders of a configuration to the warden and its issuer, without all that it says to the server.
 struct Orders {
     wanted: Wanted,
     programs: Programs,
@@ -71,7 +71,7 @@ impl Ward for IssuerWard<'_> {
         let _quiet = quiet();
         let config = match turn {
             Turn::First => std::mem::take(self.config),
-            // What cannot be read now was refused by the server as well, or will be mended.
+            // A file that cannot be read now was refused by the server as well, or will be mended.
             Turn::Later => read_again(self.loader)?,
         };
         let is_confined = config.server.sandbox != Sandboxing::Off;
@@ -91,7 +91,7 @@ impl Ward for IssuerWard<'_> {
     }
 }
 
-/// What the server logs to may be a socket, whose number is another's here. What is to be said is told to the server.
+/// The log of the server may be a socket, whose number is another's here. The server is told what is to be said.
 fn quiet() -> tracing::subscriber::DefaultGuard {
     tracing::subscriber::set_default(tracing::subscriber::NoSubscriber::default())
 }
@@ -129,7 +129,7 @@ fn make_folders(config: &Config, account: Option<&Account>) -> io::Result<()> {
     for folder in [state.clone(), root].into_iter().chain(state::all_folders(state)) {
         let is_there = folder.exists();
         state::make_folder(&folder)?;
-        // What is there already is somebody's decision.
+        // An account that is there already is somebody's decision.
         if let Some(account) = account.filter(|_| !is_there) {
             chown(&folder, Some(account.uid()), Some(account.gid()))?;
         }
@@ -329,7 +329,7 @@ impl Issuer {
         is_due
     }
 
-    /// What is counted of it.
+    /// Returns its counters.
     pub(crate) fn counters(&self) -> &AcmeCounters {
         &self.counters
     }
@@ -355,7 +355,7 @@ const NAMES: Names =
 
 const GONE: &str = "gone: certificates are not renewed; restart kettle";
 
-/// How old what is known of its next steps may be,
+/// The greatest age of what is known of its next steps may be,
 const LOOK_PAUSE: Duration = Duration::from_mins(1);
 /// and how old where an order has ended meanwhile.
 const CHANGED_PAUSE: Duration = Duration::from_secs(10);

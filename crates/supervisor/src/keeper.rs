@@ -1,4 +1,5 @@
-//! What the keeper of a server may open and bind: what the configuration names, as it reads it itself.
+//! The files that the keeper of a server may open and the addresses it may bind: those that the configuration names, as it
+//! reads it itself.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -73,7 +74,7 @@ pub(crate) fn line() -> String {
 
 const GONE: &str = "gone: reloads open and bind only what this user may; restart kettle";
 
-/// What the configuration has named since the start.
+/// The names of the configuration since the start.
 #[derive(Default)]
 struct Named {
     loader: Option<Loader>,
@@ -90,7 +91,7 @@ impl Named {
                 ListenAddress::Socket(address) => {
                     self.addresses.insert(*address);
                 }
-                // What nobody can have is a mistake, which is found by the server.
+                // An address that nobody can have is a mistake, which is found by the server.
                 ListenAddress::Unix(path) => {
                     let rights = socket_rights(config, listener).ok();
                     self.sockets.extend(rights.map(|rights| (path.clone(), rights)));
@@ -105,7 +106,7 @@ impl Permits for Named {
         // Without a loader the configuration stays what it is.
         let Some(loader) = self.loader.clone() else { return };
         let (config, opened) = keeper::opened_by(|| loader());
-        // What was named before stays: that configuration may go on to be in force.
+        // A file that was named before stays: that configuration may go on to be in force.
         self.files.extend(opened);
         if let Ok(config) = config {
             self.take(&config);

@@ -65,7 +65,7 @@ use resources::Resources;
 use sandbox::Sandbox;
 use workers::Workers;
 
-/// What warnings about the configuration are logged as, for those who want them whatever the level.
+/// The target under which warnings about the configuration are logged as, for those who want them whatever the level.
 pub const CONFIGURATION_TARGET: &str = "kettle::configuration";
 
 /// A server whose workers are there, and accept once it runs.
@@ -220,19 +220,19 @@ impl Supervisor {
         identities.iter().map(|identity| identity.fingerprint_sha256().to_owned()).collect()
     }
 
-    /// Where the certificate made on this machine is, if one is in use.
+    /// Returns where the certificate made on this machine is, if one is in use.
     #[must_use]
     pub fn made_certificate(&self) -> Option<&prepare::MadeCertificate> {
         self.live.loaded().made_certificate()
     }
 
-    /// What works and should be looked at all the same.
+    /// Returns warnings of what works and should be looked at all the same.
     #[must_use]
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.live.loaded().warnings
     }
 
-    /// Where records are encrypted on this machine, in one line.
+    /// Says where records are encrypted on this machine, in one line.
     #[must_use]
     pub fn placement_line(&self) -> String {
         let config = &self.live.loaded().served.config;
@@ -352,7 +352,7 @@ fn protect_memory(config: &Config) {
     }
 }
 
-/// Becomes the user the configuration names. What is bound and read stays.
+/// Becomes the user the configuration names. Sockets that are bound and files that are read stay.
 fn drop_privileges(config: &Config) -> Result<(), StartError> {
     let Some(account) = prepare::account(config).map_err(StartError::Diagnostics)? else {
         let is_of_file = !config.path.as_os_str().is_empty() && !config.is_made();

@@ -121,7 +121,7 @@ pub(super) async fn run(
 struct MainLoop {
     supervisor: Supervisor,
     draining: Option<Draining>,
-    /// Who asked for the stop learns of its end.
+    /// The clients that asked for the stop learn of its end.
     stop_replies: Vec<oneshot::Sender<Reply>>,
     reloads: Reloads,
     issuer: Issuer,
@@ -130,7 +130,7 @@ struct MainLoop {
     /// Why changed files were not taken, which is said once.
     files_refused: Vec<Diagnostic>,
     purges: Purges,
-    /// What waits for the access log, or for workers.
+    /// The tasks that wait for the access log, or for workers.
     waiting_for_others: JoinSet<()>,
     /// OCSP responses and revocation lists that ran out up to then were told of.
     ends_looked_at: SystemTime,
@@ -181,7 +181,7 @@ impl MainLoop {
             }
             Event::Stop => self.drain(),
             Event::Interrupt => {
-                // Who pressed Ctrl-C waits in front of the terminal, whatever the log level.
+                // A person that pressed Ctrl-C waits in front of the terminal, whatever the log level.
                 tracing::warn!("finishing requests; again to stop now");
                 self.drain();
             }
@@ -404,7 +404,7 @@ impl MainLoop {
         }
     }
 
-    /// What was said at the start or at an earlier reload is not said again.
+    /// A warning that was given at the start or at an earlier reload is not given again.
     fn log_warnings(&mut self, known: &[Diagnostic]) {
         // The configuration's warnings are of its certificates, too.
         self.due_warnings();
@@ -468,22 +468,22 @@ fn serve_scrapes(supervisor: &mut Supervisor) -> impl Future<Output = io::Result
     }
 }
 
-/// How long reading a configuration and all it names may take. `kettle ctl` waits for two of them.
+/// The time that reading a configuration and all it names may take. `kettle ctl` waits for two of them.
 const RELOAD_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Requests of `kettle ctl` waiting for the main thread.
 const REQUESTS_MAX: usize = 16;
 
-/// How often an idle server looks whether its ticket key must change, and tries again to watch files.
+/// The interval at which an idle server looks whether its ticket key must change, and tries again to watch files.
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// What workers get beyond the deadline they know, to close what is left themselves.
+/// The time that workers get beyond the deadline they know, to close what is left themselves.
 const DRAIN_GRACE: Duration = Duration::from_secs(2);
 
 /// A signal to stop that comes so soon after the first is the same one.
 const SECOND_STOP_MIN: Duration = Duration::from_millis(500);
 
-/// How often other tasks of the main thread may run before it leaves: an answer takes two turns.
+/// The number of times other tasks of the main thread may run before it leaves: an answer takes two turns.
 const FLUSH_TURNS: usize = 8;
 
 #[cfg(test)]

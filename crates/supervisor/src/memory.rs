@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 
 use kettle_kernel::process::{self, HeapUse};
 
-/// What lies idle in this process: free, and taking memory of the machine.
+/// The idle memory of this process: free, and taking memory of the machine.
 #[derive(Debug, Default)]
 pub(super) struct IdleMemory {
     /// The least by which the process was ever larger than what was in use: stacks, what can never be given back, and what was
     /// allocated and not touched yet, which is less than nothing.
     least_idle: Option<i64>,
-    /// How much of the idle memory was so at the last look as well.
+    /// The part of the idle memory that was so at the last look as well.
     before: i64,
     last_look: Option<Look>,
     given_back: Option<Instant>,
-    /// How often that was done in a row and gave back less than half.
+    /// The number of times that was done in a row and gave back less than half.
     in_vain: u32,
 }
 
@@ -50,7 +50,7 @@ impl IdleMemory {
             self.given_back = Some(now);
             let after = process::heap_use().unwrap_or(heap_use);
             let gave_little = idle(after) - self.least_idle.unwrap_or(0) > self.before / 2;
-            // What is between pieces in use may be free later.
+            // Memory between pieces in use may be free later.
             self.in_vain = if gave_little { self.in_vain + 1 } else { 0 };
             tracing::debug!(?heap_use, ?after, "gave memory back");
         }
@@ -77,13 +77,13 @@ const IDLE_MIN: i64 = 8 << 20;
 /// Of the main thread's time, looks take at most one part in so many.
 const LOOKS_SHARE: u32 = 200;
 
-/// The least time between two times. What comes and goes more often stays.
+/// The least time between two times. Memory that comes and goes more often stays.
 const REST: Duration = Duration::from_secs(10);
 
-/// Where it gives back little, that time is doubled up to so often: five minutes.
+/// If it gives back little, that time is doubled up to so often: five minutes.
 const RESTS_DOUBLED_MAX: u32 = 5;
 
-/// How often it is looked.
+/// The interval of the looks.
 pub(super) const LOOK_PERIOD: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
@@ -92,7 +92,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// Whether much is idle at each of these looks, at which so many MiB are resident and in use.
+    /// Tells whether much is idle at each of these looks, at which so many MiB are resident and in use.
     fn much(looks: &[(u64, u64)]) -> Vec<bool> {
         let mut memory = IdleMemory::default();
         let heap_use =

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use kettle_kernel::process;
 
-/// What systemd is told.
+/// The messages to systemd.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum State {
     /// The listeners are bound and the workers run.
@@ -26,7 +26,7 @@ pub(super) fn notify(state: State) {
     let warn = move |error: io::Error| {
         tracing::warn!(%error, "systemd could not be told {state:?}");
     };
-    // Who does not read must not hold up the thread that hears signals.
+    // A process that does not read must not hold up the thread that hears signals.
     match (send(name.as_bytes(), state, Duration::ZERO), state) {
         (Err(error), State::Ready) if error.kind() == ErrorKind::WouldBlock => {
             let waiting = thread::Builder::new().name("kettle-notify".to_owned());

@@ -30,7 +30,7 @@ impl Pinning {
         })
     }
 
-    /// `siblings` says which threads are of one core, as the kernel writes it: `0,4` or `0-1`. Where it says nothing, the
+    /// `siblings` says which threads are of one core, as the kernel writes it: `0,4` or `0-1`. If it says nothing, the
     /// processor is a core of its own.
     fn new(allowed: &[usize], siblings: impl Fn(usize) -> Option<String>) -> Self {
         let core = |number| {
@@ -51,7 +51,7 @@ impl Pinning {
         Self { processors }
     }
 
-    /// The processor of a worker. Where there are more workers than processors, some get the same one.
+    /// The processor of a worker. If there are more workers than processors, some get the same one.
     #[must_use]
     pub fn processor(&self, worker: usize) -> Option<usize> {
         Some(self.nth(worker)?.number)
@@ -61,7 +61,7 @@ impl Pinning {
         self.processors.get(worker % self.processors.len().max(1)).copied()
     }
 
-    /// What it does with this many workers, in one line.
+    /// Says in one line what it does with this many workers.
     #[must_use]
     pub fn line(&self, workers: usize) -> String {
         let pinned: Vec<_> = (0..workers).filter_map(|worker| self.nth(worker)).collect();

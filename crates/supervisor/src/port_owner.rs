@@ -1,4 +1,4 @@
-//! Who listens on a port, for the message that it is taken. Without privileges only the user's own
+//! The process that listens on a port, for the message that it is taken. Without privileges only the user's own
 //! processes can be seen.
 
 use std::fs;

@@ -49,7 +49,7 @@ pub(crate) use tunnels::PASSTHROUGH_CROSSOVER;
 
 /// A configuration with all it needs, ready to be put in force.
 pub struct LoadedConfig {
-    /// What workers serve by.
+    /// The configuration by which workers serve.
     pub served: Arc<Served>,
     /// The disk stores for backends' responses.
     pub stores: Arc<Stores>,
@@ -57,7 +57,7 @@ pub struct LoadedConfig {
     pub identities: Vec<Arc<Identity>>,
     /// The same by those that have them.
     identities_by_owner: LoadedIdentities,
-    /// What ticket keys are made of, where the configuration names a file.
+    /// The secret of ticket keys, where the configuration names a file.
     pub ticket_secret: Option<TicketSecret>,
     /// When the certificates end.
     pub(crate) certificate_ends: Arc<CertificateEnds>,
@@ -67,12 +67,12 @@ pub struct LoadedConfig {
     /// The files to watch, as they were before they were read: what changes later shows.
     pub file_states: FileStates,
     generated: Option<Generated>,
-    /// What works and should be looked at all the same.
+    /// Warnings of what works and should be looked at all the same.
     pub warnings: Vec<Diagnostic>,
 }
 
 impl LoadedConfig {
-    /// Where the certificate made on this machine is, if one is in use.
+    /// The place where the certificate made on this machine is, if one is in use.
     #[must_use]
     pub fn made_certificate(&self) -> Option<&MadeCertificate> {
         self.generated.as_ref().map(|generated| &generated.made)
@@ -103,16 +103,16 @@ impl LoadedConfig {
     }
 }
 
-/// What `kettle check` reports.
+/// The report of `kettle check`.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// What must be mended.
+    /// The mistakes to mend.
     pub mistakes: Vec<Diagnostic>,
     /// True if a server starts with it, mistakes or not: some are of what it then does badly.
     pub starts: bool,
-    /// What should be looked at.
+    /// The warnings to look at.
     pub warnings: Vec<Diagnostic>,
-    /// What each served folder lies on, in words, and what is known about reading its files.
+    /// The medium of each served folder, in words, and what is known about reading its files.
     pub folders: Vec<(String, Disclosure)>,
 }
 
@@ -212,7 +212,7 @@ pub fn try_out(config: Config) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
     prepare(config, &resumption, &LoadFor::Start).map(|loaded| loaded.warnings)
 }
 
-/// What a configuration is loaded for.
+/// The purpose of loading a configuration.
 pub(crate) enum LoadFor<'p> {
     /// To be the first in force.
     Start,
@@ -331,8 +331,8 @@ fn load(
     (parts, diagnostics)
 }
 
-/// What authorities are answered, where certificates are fetched. It is one and the same for as long as this process lives: an order may
-/// be under way.
+/// Returns the answers to authorities, where certificates are fetched. It is one and the same for as long as this process
+/// lives: an order may be under way.
 fn challenges(config: &Config, in_force: Option<&LoadedConfig>) -> Option<Challenges> {
     let in_force = in_force.and_then(|loaded| loaded.served.challenges.clone());
     in_force.or_else(|| (!config.acme.is_empty()).then(Challenges::default))
@@ -345,7 +345,7 @@ fn resumption(config: &Config) -> Result<SharedResumption, Vec<Diagnostic>> {
     })
 }
 
-/// What was not carried over from another program's configuration, and these; each once: several listeners may show one
+/// Returns what was not carried over from another program's configuration, and these; each once: several listeners may show one
 /// file, and a file may hold chain and key.
 fn all_warnings(config: &Config, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut seen = HashSet::new();
@@ -358,7 +358,7 @@ fn load_ticket_secret(config: &Config, diagnostics: &mut Diagnostics) -> Option<
     load_named_file(config, file, diagnostics, TicketSecret::load)
 }
 
-/// Where generated certificates are kept when no configuration says so.
+/// The folder where generated certificates are kept when no configuration says so.
 #[must_use]
 pub fn default_state_directory() -> PathBuf {
     self_signed::default_directory()

@@ -27,14 +27,14 @@ use super::retired::Retired;
 use super::sandbox::Sandbox;
 use kettle_server::setup::{Listening, Served, Snapshot};
 
-/// What is in force, and the way to the workers.
+/// The configuration in force, and the way to the workers.
 pub struct RunningConfig {
     loaded: Arc<LoadedConfig>,
-    /// What the process was started with: some settings stay as they are in it.
+    /// The configuration with which the process was started: some settings stay as they are in it.
     started: Config,
     bound: Vec<BoundAddress>,
     resources: Resources,
-    /// What was in force: connections may not have left it yet.
+    /// The configurations that were in force: connections may not have left them yet.
     retired: Retired<Served>,
     /// Sockets that reloads have given up: workers may not have left them yet.
     leaving: Vec<Weak<TcpListener>>,
@@ -51,15 +51,16 @@ pub struct RunningConfig {
     is_stopping: Arc<AtomicBool>,
 }
 
-/// Where the configuration comes from: asked at every reload, on a thread that may wait.
+/// The source of the configuration: asked at every reload, on a thread that may wait.
 pub type Loader = Arc<dyn Fn() -> Result<Config, Vec<Diagnostic>> + Send + Sync>;
 
-/// What a reload reads.
+/// The files that a reload reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReloadScope {
     /// The configuration file, and all that it names.
     Configuration,
-    /// What the configuration in force names. If its own file has changed meanwhile, that waits until a reload is asked for.
+    /// The files that the configuration in force names. If its own file has changed meanwhile, that waits until a reload is
+    /// asked for.
     Renewal,
 }
 
@@ -108,7 +109,7 @@ impl RunningConfig {
         Self { sandbox: Arc::new(sandbox), ..self }
     }
 
-    /// Where a worker sees its snapshot change.
+    /// Returns the receiver by which a worker sees its snapshot change.
     pub fn subscribe(&self, worker: usize) -> Option<watch::Receiver<Arc<Snapshot>>> {
         Some(self.snapshots.get(worker)?.subscribe())
     }
@@ -128,7 +129,7 @@ impl RunningConfig {
         self.resources.encoder_places()
     }
 
-    /// What this process gave up at its start.
+    /// Returns the rights that this process gave up at its start.
     pub fn sandbox(&self) -> &Sandbox {
         &self.sandbox
     }
@@ -338,7 +339,7 @@ fn read_within(path: &Path, pipe_time_max: Duration) -> Result<Config, Vec<Diagn
     kettle_config::parse_bytes(&bytes, path)
 }
 
-/// What a server that started without an issuer cannot be told.
+/// Refuses what a server that started without an issuer cannot be told.
 fn without_issuer(config: &Config) -> Vec<Diagnostic> {
     let Some(first) = config.acme.first().filter(|_| !warden::is_there()) else {
         return Vec::new();
@@ -420,7 +421,7 @@ fn changed_beyond_reload(old: &Config, new: &Config) -> Vec<&'static str> {
 /// 10,000 certificates take about 1 MiB.
 pub const CONFIG_BYTES_MAX: u64 = 64 << 20;
 
-/// How long whoever writes a configuration into a pipe is waited for, where nobody else waits.
+/// The time for which the process that writes a configuration into a pipe is waited for, where nobody else waits.
 pub const START_PIPE_TIME_MAX: Duration = Duration::from_secs(60);
 /// Less than a reload may take: else it is the disk that gets the blame.
 const RELOAD_PIPE_TIME_MAX: Duration = Duration::from_secs(5);

@@ -10,7 +10,7 @@ use kettle_kernel::process;
 use kettle_runtime::disk::UNWRITTEN_BYTES_MAX;
 use kettle_runtime::encoder::{ENCODER_BYTES_MAX, EncoderPlaces};
 
-/// What this process may use, as it was when the server started.
+/// The resources that this process may use, as they were when the server started.
 #[derive(Clone, Copy, Debug)]
 pub struct Resources {
     processors: usize,
@@ -83,19 +83,19 @@ impl Resources {
         self.processors.min(granted).max(1)
     }
 
-    /// What windows of HTTP/2 may grow by, all together.
+    /// Returns the bytes by which windows of HTTP/2 may grow, all together.
     #[must_use]
     pub fn window_bytes(&self) -> usize {
         self.memory_share(WINDOW_SHARE).unwrap_or(WINDOW_BYTES)
     }
 
-    /// What bodies of requests that are stored may take of the memory, all together.
+    /// Returns the memory of stored bodies of requests, all together.
     #[must_use]
     pub fn spooled_memory_bytes(&self) -> usize {
         self.memory_share(SPOOL_MEMORY_SHARE).unwrap_or(usize::MAX).min(SPOOLED_MEMORY_BYTES_MAX)
     }
 
-    /// What may wait to be written to a disk that is behind, of each worker.
+    /// Returns the bytes that may wait to be written to a disk that is behind, of each worker.
     #[must_use]
     pub fn unwritten_bytes(&self, workers: usize) -> usize {
         let share_bytes = self.memory_share(UNWRITTEN_SHARE);
@@ -117,7 +117,7 @@ impl Resources {
         (descriptors / SPOOL_SHARE).clamp(SPOOLED_FILES_MIN, SPOOLED_FILES_MAX)
     }
 
-    /// What came of it, in one line, where something limits this process.
+    /// Says in one line what came of it, where something limits this process.
     #[must_use]
     pub fn line(&self, config: &Config) -> Option<String> {
         let Limits { processors, memory_bytes } = self.limits;
@@ -167,9 +167,9 @@ fn share_memory(config: &mut Config, worker_bytes: usize) {
     }
 }
 
-/// What the configuration itself keeps open: a descriptor for each folder that is a root, logs and caches. In large steps, because a
-/// reload that changes a limit ends connections, and one more site should not; what a step leaves is for the folders of a
-/// configuration that takes the place of another.
+/// Returns the descriptors that the configuration itself keeps open: a descriptor for each folder that is a root, logs and
+/// caches. In large steps, because a reload that changes a limit ends connections, and one more site should not; what a step
+/// leaves is for the folders of a configuration that takes the place of another.
 fn kept_open(config: &Config) -> usize {
     let of_conditions = config.sites.iter().flat_map(kettle_config::Site::roots_of_conditions);
     let routes = config.sites.iter().flat_map(|site| &site.routes);
@@ -185,7 +185,7 @@ fn kept_open(config: &Config) -> usize {
 
 /// A connection needs a second descriptor where it may get a server, and four of them one for a file (`Limits::files_in_use`).
 fn share_descriptors(config: &mut Config, worker_descriptors: usize) {
-    // What is kept open goes for nobody: more of it than there are descriptors would leave none to any request.
+    // A descriptor that is kept open goes for nobody: more of it than there are descriptors would leave none to any request.
     let share = if is_open(config, FILES) { 4 } else { 2 };
     config.limits.open_files = config.limits.open_files.min(worker_descriptors / share);
     if is_open(config, CONNECTIONS) {
@@ -227,8 +227,8 @@ const WINDOW_BYTES: usize = 64 << 20;
 const SPOOL_MEMORY_SHARE: u64 = 16;
 const SPOOLED_MEMORY_BYTES_MAX: usize = 16 << 20;
 
-/// What waits to be written to one disk takes at most the memory the control group allows divided by this; a worker has room for a
-/// few of the largest in any case.
+/// The divisor: what waits to be written to one disk takes at most the memory the control group allows divided by this; a
+/// worker has room for a few of the largest in any case.
 const UNWRITTEN_SHARE: u64 = 16;
 const UNWRITTEN_BYTES_MIN: usize = 512 << 10;
 
@@ -240,7 +240,7 @@ const SPOOLED_FILES_MAX: usize = 4_096;
 /// A worker's idle buffers, when it has as many as it keeps (`kettle_tls::buffers`).
 const BUFFER_BYTES: usize = 6 << 20;
 
-/// What an open file takes in this process and in the kernel, about.
+/// The bytes that an open file takes in this process and in the kernel, about.
 const OPEN_FILE_BYTES: usize = 4 << 10;
 
 /// Less is not worth a worker.

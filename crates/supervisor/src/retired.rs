@@ -1,5 +1,5 @@
-//! What configurations leave behind. Connections may have it for long, and whichever lets go of it last would take milliseconds to drop
-//! ten thousand sites: so nobody who serves is the last, and a thread of its own drops it.
+//! The configurations that a reload leaves behind. Connections may have it for long, and whichever lets go of it last would
+//! take milliseconds to drop ten thousand sites: so nobody who serves is the last, and a thread of its own drops it.
 
 use std::sync::Arc;
 use std::thread;

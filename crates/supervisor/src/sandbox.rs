@@ -18,16 +18,16 @@ use secrets::Secrets;
 mod real_paths;
 mod secrets;
 
-/// What holds for this process since its start.
+/// The confinement of this process since its start.
 #[derive(Debug, Default)]
 pub(crate) struct Sandbox {
-    /// What may be opened, without symbolic links; nothing where that is not confined.
+    /// The files that may be opened, without symbolic links; nothing where that is not confined.
     files: Option<Files>,
     /// Which file or folder each of these was at the start: the kernel goes by that and not by names.
     known: HashMap<PathBuf, (u64, u64)>,
-    /// What is said of it, in one line.
+    /// The message about it, in one line.
     line: String,
-    /// What could not be done.
+    /// The steps that could not be done.
     obstacles: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ impl Sandbox {
             return Ok(Self { line: "off".to_owned(), ..Self::default() });
         }
         let needs = needs(config);
-        // What is not there cannot be allowed. That it cannot be made is found where it is needed.
+        // A file that is not there cannot be allowed. That it cannot be made is found where it is needed.
         let make = |folder: &Path| {
             let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         };
@@ -89,7 +89,7 @@ impl Sandbox {
         Err(vec![config.diagnostic(config.position_of("server.sandbox"), "", message, help)])
     }
 
-    /// What could not be done.
+    /// Returns the steps that could not be done.
     pub(crate) fn obstacles(&self) -> &[String] {
         &self.obstacles
     }
@@ -100,8 +100,8 @@ impl Sandbox {
         self.files = Some(files);
     }
 
-    /// What another configuration names and this process cannot open since its start; or, of one that is in force, of the
-    /// files that are read anew.
+    /// Returns the paths that another configuration names and this process cannot open since its start; or, of one that is in
+    /// force, of the files that are read anew.
     pub(crate) fn refusals(&self, config: &Config, is_renewal: bool) -> Vec<Diagnostic> {
         let Some(files) = &self.files else { return Vec::new() };
         let allowed = self.still_there(files, Secrets::of(config));
@@ -161,7 +161,7 @@ impl Sandbox {
 }
 
 impl Sandbox {
-    /// What may be opened, without what another file or folder has taken the place of: that one may not.
+    /// Returns the files that may be opened, without what another file or folder has taken the place of: that one may not.
     fn still_there<'f>(&self, files: &'f Files, secrets: Secrets) -> Allowed<'f> {
         let is_the_same = |path: &&PathBuf| {
             self.known.get(*path).is_none_or(|known| identity(path) == Some(*known))
@@ -185,7 +185,7 @@ impl fmt::Display for Sandbox {
     }
 }
 
-/// What a server with this configuration opens after its start, reloads included.
+/// Returns the files that a server with this configuration opens after its start, reloads included.
 fn files_of(config: &Config, needs: &[Need<'_>], paths: &mut RealPaths) -> Files {
     let mut files = Files { connect: has_backends(config), ..Files::default() };
     let secrets = Secrets::of(config);
@@ -204,7 +204,7 @@ fn files_of(config: &Config, needs: &[Need<'_>], paths: &mut RealPaths) -> Files
         // Whose files are is said by names.
         files.read.extend(["/etc/passwd", "/etc/group"].map(PathBuf::from));
     }
-    // Where the system's authorities are, if the environment says so (openssl-env(7)).
+    // The folders of the system's authorities, if the environment names them (openssl-env(7)).
     for variable in ["SSL_CERT_FILE", "SSL_CERT_DIR"] {
         files.read.extend(std::env::var_os(variable).map(PathBuf::from));
     }
@@ -239,13 +239,13 @@ fn files_of(config: &Config, needs: &[Need<'_>], paths: &mut RealPaths) -> Files
     files
 }
 
-/// What a reload may want to write to, whatever the first configuration said: each in a folder of its own, since the accounts of
-/// authorities lie beside them.
+/// Returns the files that a reload may want to write to, whatever the first configuration said: each in a folder of its own,
+/// since the accounts of authorities lie beside them.
 fn written_by_reloads(config: &Config) -> [PathBuf; 2] {
     [config.server.generated_certificates(), config.server.stored_bodies()]
 }
 
-/// What the issuer of a server opens: what looking up names takes, and the state of certificates.
+/// Returns the files of a server's issuer: those for looking up names, and the state of certificates.
 pub(crate) fn files_of_issuer(state_directory: &Path) -> Files {
     let mut read: Vec<PathBuf> = OF_RESOLVER.iter().map(PathBuf::from).collect();
     read.extend(RealPaths::default().around(Path::new("/etc/resolv.conf"), true));
@@ -262,7 +262,7 @@ fn written_around(path: &Path, secrets: &Secrets) -> Vec<PathBuf> {
     let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let mut around = vec![real.clone()];
     if !is_own(&real) && real != Path::new(LOGS) || secrets.are_below(&real) {
-        // What is not there cannot be allowed. That it cannot be made is found when it is opened.
+        // A file that is not there cannot be allowed. That it cannot be made is found when it is opened.
         let _ = OpenOptions::new().append(true).create(true).open(&path);
         around = vec![path.clone()];
     }
@@ -281,7 +281,7 @@ fn is_own(folder: &Path) -> bool {
     !is_home && !NOT_OWN.iter().any(|of_system| folder == Path::new(of_system))
 }
 
-/// What may be opened. Sets: of ten thousand sites each asks whether its files are among those of all.
+/// The files that may be opened. Sets: of ten thousand sites each asks whether its files are among those of all.
 struct Allowed<'f> {
     read: HashSet<&'f Path>,
     /// These may be read as well.
@@ -296,7 +296,7 @@ impl Allowed<'_> {
     }
 
     fn has(&self, need: &Need<'_>, paths: &mut RealPaths) -> bool {
-        // What is not there is said elsewhere, and pipes have no place.
+        // A path that is not there is named elsewhere, and pipes have no place.
         match (paths.real(&need.path), need.act) {
             (Some(path), Act::Append | Act::Keep) => is_below(&path, &self.write),
             (Some(path), Act::Read | Act::Search | Act::List | Act::Fetched) => self.reads(&path),
@@ -318,7 +318,7 @@ fn is_below(path: &Path, allowed: &HashSet<&Path>) -> bool {
     path.ancestors().any(|above| allowed.contains(above))
 }
 
-/// Where Unix sockets of listeners are made.
+/// Returns the folders where Unix sockets of listeners are made.
 fn socket_folders(config: &Config) -> impl Iterator<Item = (&Path, &Listener)> {
     let listeners = config.listeners.iter();
     listeners.filter_map(|listener| Some((listener.address.unix()?.parent()?, listener)))
@@ -338,8 +338,8 @@ fn follows_links(config: &Config) -> bool {
     routes.into_iter().any(|route| route.root.is_some() && route.symlinks == Symlinks::Follow)
 }
 
-/// Where sites and certificates usually are, so that a reload can name more of them, and what libraries read: names of
-/// hosts, time zones, processors, the authorities of the system. Permissions hold there as everywhere.
+/// The folders where sites and certificates usually are, so that a reload can name more of them, and what libraries read: names
+/// of hosts, time zones, processors, the authorities of the system. Permissions hold there as everywhere.
 const USUAL: &[&str] = &[
     "/etc/kettle",
     "/etc/hitch",
@@ -376,7 +376,7 @@ const USUAL: &[&str] = &[
     "/dev/zero",
 ];
 
-/// What the C library reads to look up a name.
+/// The files that the C library reads to look up a name.
 const OF_RESOLVER: &[&str] = &[
     "/etc",
     "/usr/lib",
@@ -408,7 +408,7 @@ const NOT_OWN: &[&str] = &[
     "/run/user",
 ];
 
-/// Where logs of all programs are rotated.
+/// The folder where logs of all programs are rotated.
 const LOGS: &str = "/var/log";
 
 const SINCE_THE_START: &str = "since its start it is confined to what its configuration named then";

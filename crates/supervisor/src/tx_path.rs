@@ -1,4 +1,4 @@
-//! Where records are encrypted on this machine, in one line for the operator.
+//! Says where records are encrypted on this machine, in one line for the operator.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -51,7 +51,7 @@ pub(super) fn line(
     format!("TLS: {} ({carried}; rekey: {rekey}; NIC: {network_card})", joined(&ways))
 }
 
-/// How a listener's connections move into the kernel.
+/// The way of a listener's connections into the kernel.
 struct Way {
     kind: &'static str,
     /// True if TLS ends or begins here.

@@ -4,7 +4,7 @@ use tokio::sync::mpsc;
 
 use super::*;
 
-/// What a connection does that is accepted.
+/// The behaviour of a connection that is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Client {
     Silent,

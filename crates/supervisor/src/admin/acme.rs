@@ -7,11 +7,11 @@ use kettle_acme::protocol::{LeftOut, SiteStatus};
 use kettle_tls::identity::Utc;
 use serde::{Deserialize, Serialize};
 
-/// What can be asked about certificates that are fetched.
+/// The requests about certificates that are fetched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum AcmeRequest {
-    /// How it stands with all of them.
+    /// The state of all of them.
     Status,
     /// Which records have to be in the DNS for them.
     DnsRecords {
@@ -39,10 +39,10 @@ pub enum AcmeRequest {
     },
 }
 
-/// How it stands with certificates that are fetched.
+/// The state of certificates that are fetched.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AcmeStatus {
-    /// How many there are.
+    /// The number of them.
     pub total: usize,
     /// Those that need most to be looked at first; not all where there are many.
     pub sites: Vec<SiteStatus>,

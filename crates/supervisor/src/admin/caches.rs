@@ -35,13 +35,13 @@ pub struct CacheStatus {
     pub is_open: bool,
     /// True if all that was there at the start has been counted.
     pub is_counted: bool,
-    /// What its objects take of the disk.
+    /// The bytes of its objects on the disk.
     pub bytes: u64,
-    /// What they may take.
+    /// The bytes they may take.
     pub bytes_max: u64,
-    /// How many there are.
+    /// The number of objects.
     pub objects: u64,
-    /// How many went to make room, since it was opened.
+    /// The number of objects that went to make room, since it was opened.
     pub evictions: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What is said over the control socket: one JSON object a line, one answer for each request.
+//! The language of the control socket: one JSON object a line, one answer for each request.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use super::status::Status;
 use super::tunnels::TunnelsScreen;
 use kettle_server::open_tunnels::TunnelOrder;
 
-/// What `kettle ctl` can ask of a running server.
+/// The requests of `kettle ctl` to a running server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Request {
@@ -25,7 +25,7 @@ pub enum Request {
     Reopen,
     /// Set the switch for new connections.
     Path {
-        /// Where their records may be encrypted.
+        /// The paths on which their records may be encrypted.
         #[serde(rename = "placement")]
         tx_path: TxPathOverride,
     },
@@ -42,7 +42,7 @@ pub enum Request {
     },
     /// Open tunnels.
     Tunnels {
-        /// How many are to be told one by one.
+        /// The number of them to be told one by one.
         top: usize,
         /// Which ones.
         by: TunnelOrder,
@@ -58,7 +58,7 @@ pub enum Request {
     },
     /// Certificates that are fetched.
     Acme {
-        /// What is asked about them.
+        /// The request about them.
         request: AcmeRequest,
     },
     /// Finish the requests in flight and end.
@@ -71,9 +71,9 @@ pub enum Request {
 pub enum Reply {
     /// It is done.
     Done {
-        /// What was done, for a person.
+        /// The result, for a person.
         message: String,
-        /// What of the configuration now in force will not do as it should.
+        /// The parts of the configuration now in force that will not do as they should.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<String>,
     },
@@ -97,9 +97,9 @@ pub enum Reply {
         /// In the order of the configuration.
         caches: CachesStatus,
     },
-    /// How it stands with certificates that are fetched.
+    /// The state of certificates that are fetched.
     Acme {
-        /// How many, and some of them one by one.
+        /// Their number, and some of them one by one.
         certificates: AcmeStatus,
     },
     /// Some of the records that have to be in the DNS for them, as lines of a zone file.
@@ -111,7 +111,7 @@ pub enum Reply {
     },
     /// Open tunnels.
     Tunnels {
-        /// How many, and some of them one by one.
+        /// Their number, and some of them one by one.
         tunnels: TunnelsScreen,
     },
 }

@@ -124,7 +124,7 @@ mod tests {
         let mut purges = Purges::default();
         let (disks, waiting): (Vec<_>, Vec<_>) = (0..PURGES_MAX).map(|_| channel::<()>()).unzip();
         for disk in waiting {
-            // Who asked has gone.
+            // The client has gone.
             purges.run(oneshot::channel().0, move || {
                 let _ = disk.recv();
                 Reply::done("late")

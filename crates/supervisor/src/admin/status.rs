@@ -22,20 +22,20 @@ pub struct Status {
     pub uptime_seconds: u64,
     /// The configuration file; empty if the command line was the configuration.
     pub config: String,
-    /// What it listens on.
+    /// The listeners.
     pub listeners: Vec<ListenerStatus>,
-    /// What the switch says.
+    /// The position of the switch.
     #[serde(rename = "placement")]
     pub tx_path: TxPathOverride,
-    /// Where TLS is done on this machine, in one line.
+    /// The place where TLS is done on this machine, in one line.
     pub tls: String,
-    /// What the serving process cannot do any more, in one line.
+    /// The rights that the serving process has given up, in one line.
     #[serde(default)]
     pub sandbox: String,
-    /// Whether the keeper is there: `running`, or that it has gone; none where there never was one.
+    /// The state of the keeper: `running`, or that it has gone; none where there never was one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub keeper: String,
-    /// Whether certificates are fetched: `running`, or why not; none where the configuration has no authority.
+    /// The state of the issuer: `running`, or why not; none where the configuration has no authority.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub issuer: String,
     /// Configurations taken over since the start.
@@ -81,19 +81,19 @@ impl fmt::Display for ListenerStatus {
     }
 }
 
-/// What bodies take that are stored.
+/// The state of the spool of bodies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpoolStatus {
     /// All together.
     pub bytes: u64,
-    /// What they may take.
+    /// The bytes they may take.
     pub bytes_max: u64,
-    /// How many are in files.
+    /// The number of them in files.
     pub files: u64,
 }
 
 impl SpoolStatus {
-    /// What a spool holds.
+    /// Returns the state of a spool.
     #[must_use]
     pub fn of(spool: &Spool) -> Self {
         let (bytes, bytes_max) = (spool.bytes(), spool.bytes_max());
@@ -119,7 +119,7 @@ pub struct CertificateStatus {
     pub key: String,
     /// Its end, in Unix time.
     pub not_after: u64,
-    /// What is left until then; negative once it has ended.
+    /// The time left until then; negative once it has ended.
     pub seconds_left: i64,
 }
 
@@ -140,7 +140,7 @@ impl fmt::Display for CertificatesStatus {
     }
 }
 
-/// What was counted, in words that JSON can carry.
+/// The counts, in words that JSON can carry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Connections open now.
@@ -410,7 +410,7 @@ impl fmt::Display for Listed<'_> {
     }
 }
 
-/// What is left of 80 columns beside the title.
+/// The columns left of 80 beside the title.
 const LISTED_COLUMNS: usize = 58;
 
 /// A length of time in seconds, in its two largest units.

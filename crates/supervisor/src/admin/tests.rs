@@ -257,7 +257,7 @@ fn a_socket_in_use_is_left_alone_and_a_stale_one_replaced() {
     let path = directory.path().join("ctl");
     let socket = AdminSocket::bind(&path).unwrap();
     assert_eq!(AdminSocket::bind(&path).unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
-    // What a killed server leaves: the file without anyone behind it.
+    // The file of a killed server: it stays without anyone behind it.
     let stale = directory.path().join("stale");
     drop(std::os::unix::net::UnixListener::bind(&stale).unwrap());
     assert!(AdminSocket::bind(&stale).is_ok());
@@ -313,7 +313,7 @@ fn a_missing_server_is_named_with_the_way_out() {
     assert!(error.to_string().contains("start the server"), "{error}");
 }
 
-/// What a server answers to each connection: nothing where it is too busy, `None` where it has gone.
+/// The answer of a server to each connection: nothing where it is too busy, `None` where it has gone.
 #[test]
 fn a_stop_is_waited_for_until_the_server_has_gone() {
     let of = |process| Some(Some(Reply::Status(Box::new(Status { process, ..status() }))));
@@ -362,7 +362,7 @@ const BINDS: usize = 100;
 
 /// True if others could connect to a socket in this folder, which all may enter.
 fn has_open_socket(folder: &std::path::Path) -> bool {
-    // What vanishes while it is looked at was not there.
+    // A file that vanishes while it is looked at was not there.
     std::fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| {
         let metadata = std::fs::symlink_metadata(entry.path()).ok();
         metadata.is_some_and(|metadata| {

@@ -31,7 +31,7 @@ pub(super) fn bind(
     })
 }
 
-/// What went wrong and what to do next.
+/// Says what went wrong and what to do next.
 pub(super) fn explain(path: &Path, error: &io::Error) -> (String, String) {
     let folder = path.parent().unwrap_or(Path::new("/")).display();
     let (why, help) = match error.kind() {

@@ -7,7 +7,7 @@ use kettle_config::Config;
 use kettle_kernel::file_stamp::FileStamp;
 use kettle_kernel::keeper;
 
-/// What files were at one moment, through all symbolic links.
+/// The state of files at one moment, through all symbolic links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileStates(Vec<(PathBuf, FileState)>);
 

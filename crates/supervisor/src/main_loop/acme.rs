@@ -1,4 +1,4 @@
-//! What `kettle ctl acme` and the metrics ask, passed on to the issuer, and its answers on their way back.
+//! Requests of `kettle ctl acme` and of the metrics, passed on to the issuer, and its answers on their way back.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ pub(crate) struct Answered {
     purpose: Purpose,
 }
 
-/// What an answer is for, with the pages that are there already.
+/// The purpose of an answer, with the pages that are there already.
 enum Purpose {
     /// Somebody who asked by `kettle ctl acme`.
     Reply(AcmeStatus, oneshot::Sender<Reply>),

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use crate::admin::protocol::Reply;
 use crate::reload::{BoundConfig, ReloadScope};
 
-/// What reading a configuration led to.
+/// The outcome of reading a configuration.
 pub(super) type Outcome = Result<BoundConfig, Vec<Diagnostic>>;
 
 /// Which caller is told how a reload went. A signal has none.

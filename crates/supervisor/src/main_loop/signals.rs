@@ -21,7 +21,7 @@ pub(super) struct Signals {
     terminal: Option<BorrowedFd<'static>>,
 }
 
-/// What a signal asks for.
+/// The event for which a signal asks.
 pub(super) enum Event {
     Stop,
     /// Ctrl-C.
@@ -68,8 +68,8 @@ impl Signals {
     }
 }
 
-/// The terminal in whose foreground this process is. What was sent to the background does not end with it, nor what was told to
-/// ignore the hangup. Asked before the sandbox, which refuses the question, and before that signal is caught.
+/// The terminal in whose foreground this process is. A process sent to the background does not end with it, nor does one told
+/// to ignore the hangup. Asked before the sandbox, which refuses the question, and before that signal is caught.
 pub(crate) fn terminal_in_front() -> Option<BorrowedFd<'static>> {
     if is_hangup_ignored() {
         return None;

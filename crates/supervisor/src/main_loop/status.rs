@@ -1,4 +1,4 @@
-//! What `kettle ctl status` says of a server.
+//! The answer of a server to `kettle ctl status`.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;

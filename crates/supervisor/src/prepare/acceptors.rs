@@ -18,7 +18,7 @@ use super::client_auth::LoadedClientAuth;
 use super::identities::LoadedIdentities;
 use super::policy;
 
-/// What all acceptors are made of.
+/// The source of all acceptors.
 pub(super) struct AcceptorSource<'a> {
     pub(super) config: &'a Config,
     pub(super) reach: &'a Reach<'a>,
@@ -28,7 +28,7 @@ pub(super) struct AcceptorSource<'a> {
     pub(super) resumption: &'a SharedResumption,
     /// The names of the sites of https listeners that name none, where requests look them up.
     pub(super) names: Option<&'a Arc<Names<usize>>>,
-    /// What authorities are shown, where certificates are fetched.
+    /// The answers to authorities, where certificates are fetched.
     pub(super) challenges: Option<&'a Challenges>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct LoadedAcceptors {
     pub(super) of_tunnels: Vec<Option<Acceptors>>,
 }
 
-/// Those of all listeners. What is wrong with them becomes a diagnostic, unless a reason for it is one already.
+/// Those of all listeners. A fault of them becomes a diagnostic, unless a reason for it is one already.
 pub(super) fn make_acceptors(
     source: &AcceptorSource<'_>,
     diagnostics: &mut Diagnostics,
@@ -69,7 +69,7 @@ pub(super) fn make_acceptors(
         })
     };
     let made: Result<_, PolicyError> = make();
-    // What could not be read before is missing here, and was named.
+    // A file that could not be read before is missing here, and was named.
     made.map_err(|error| {
         if diagnostics.mistakes.is_empty() {
             diagnostics.mistake(config, config.position_of("tls"), "", error.to_string());
@@ -162,7 +162,7 @@ impl AcceptorSource<'_> {
         identities: &[Arc<Identity>],
         (alpn, is_alpn_required): &Protocols<'_>,
     ) -> Result<Acceptors, PolicyError> {
-        // What could not be read was named, and nothing is served without it.
+        // A file that could not be read was named, and nothing is served without it.
         if identities.len() != tls.certificates.len() {
             return Err(unread("certificates"));
         }
@@ -259,7 +259,7 @@ impl AcceptorSource<'_> {
     }
 }
 
-/// What the sessions of a listener are told apart by that makes a site its default one.
+/// Returns the name that distinguishes the sessions of a listener which makes a site its default one.
 fn made_default(site: &Option<Located<String>>) -> String {
     site.as_ref().map(|name| format!(" {:?}", name.value)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What kettle needs to read and write while it serves, tried as the user it then is.
+//! The files that kettle needs to read and write while it serves, tried as the user it then is.
 //!
 //! A start as root opens everything with root's rights, so what `server.user` may not do shows later: at the first reload
 //! after a renewal, at a rotation, or as a 403. Only refused permissions are found here; what is missing is not.
@@ -18,7 +18,7 @@ use rustix::io::Errno;
 
 use super::{Diagnostics, made_by_root};
 
-/// Who serves, if the configuration says it.
+/// Returns the account that serves, if the configuration names it.
 ///
 /// # Errors
 ///
@@ -150,15 +150,15 @@ pub(crate) fn files_read(config: &Config) -> impl Iterator<Item = Cow<'_, Path>>
 
 /// Something the serving user must be able to do.
 pub(crate) struct Need<'c> {
-    /// Where that is written.
+    /// The position of that.
     pub(crate) at: Position,
     /// With what.
     pub(crate) path: Cow<'c, Path>,
     /// The path without symbolic links, for whoever tries the need: folders on the way there may refuse as well.
     real: Option<PathBuf>,
-    /// What it does there.
+    /// The act there.
     pub(crate) act: Act,
-    /// What happens otherwise.
+    /// The consequence otherwise.
     consequence: &'static str,
 }
 
@@ -180,7 +180,7 @@ pub(crate) enum Act {
 
 /// Why a need is not met.
 struct Denial {
-    /// What refuses: the path itself, or a folder on the way.
+    /// The path that refuses: the file itself, or a folder on the way.
     by: PathBuf,
     /// The permission it would take, as chmod writes it.
     wanted: &'static str,
@@ -309,7 +309,7 @@ impl<'c> Need<'c> {
         options.custom_flags(flags).open(&self.path).map(drop)
     }
 
-    /// What is not there yet needs a folder to be made in.
+    /// A file that is not there yet needs a folder to be made in.
     fn or_make(&self, attempt: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         match attempt() {
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -320,7 +320,7 @@ impl<'c> Need<'c> {
         }
     }
 
-    /// What refuses when every folder on the way lets the user pass.
+    /// Returns the step that refuses when every folder on the way lets the user pass.
     fn last_step(&self) -> (&Path, &'static str) {
         match self.act {
             Act::Read => (&self.path, "r"),

@@ -14,14 +14,14 @@ use super::identities::KnownFiles;
 use super::{Diagnostics, load_named_file};
 use kettle_server::route::first_alike;
 
-/// What clients are asked for, by sites and by certificates of listeners.
+/// The loaded demands on clients, by sites and by certificates of listeners.
 #[derive(Default)]
 pub(super) struct LoadedClientAuth<'c>(
     BTreeMap<ClientAuthKey<'c>, (&'c ConfigClientAuth, ClientAuth)>,
 );
 
 impl LoadedClientAuth<'_> {
-    /// What was loaded for these settings.
+    /// Returns the files loaded for these settings.
     pub(super) fn of<'s>(&'s self, settings: &'s ConfigClientAuth) -> Option<&'s ClientAuth> {
         self.0.get(&settings.key()).map(|(_, loaded)| loaded)
     }
@@ -66,7 +66,7 @@ fn load_one(
     (roots, lists): (&mut KnownFiles<'_, Roots>, &mut KnownFiles<'_, RevocationLists>),
     diagnostics: &mut Diagnostics,
 ) -> Option<ClientAuth> {
-    // What is an authority here may be a client there: those that are pinned are read by themselves.
+    // An authority here may be a client there: those that are pinned are read by themselves.
     let load = |path: &Path| match settings.pinned {
         true => Roots::load_pinned(path).map(|pinned| (pinned, Vec::new())),
         false => roots.load(path, Roots::load_for_clients),

@@ -1,11 +1,11 @@
-//! What was found wrong by a start, a reload or a check: mistakes, what clients will refuse, and warnings.
+//! The findings of a start, a reload or a check: mistakes, what clients will refuse, and warnings.
 
 use std::collections::{HashMap, HashSet};
 
 use kettle_config::{Config, Diagnostic, Located, Position};
 use kettle_tls::identity::IdentityWarning;
 
-/// What was found, by what it means for a start.
+/// The findings, by what they mean for a start.
 #[derive(Default)]
 pub(super) struct Diagnostics {
     /// The server cannot start or reload.
@@ -16,7 +16,7 @@ pub(super) struct Diagnostics {
     pub(super) lacks_log: bool,
     /// It can, and works.
     pub(super) warnings: Vec<Diagnostic>,
-    /// What was said of certificates. Sites may share one.
+    /// The findings about certificates. Sites may share one.
     pub(super) of_certificates: HashSet<String>,
     /// Mistakes by their places, as far as they were looked at: ten thousand files are each asked about.
     pub(super) by_place: HashMap<Position, Vec<usize>>,
@@ -63,7 +63,7 @@ impl Diagnostics {
         if path.at.is_written() && !config.is_made() {
             return self.by_place.contains_key(&path.at);
         }
-        // Where the file was made from another program's, one line may name many files: the message tells which.
+        // If the file was made from another program's, one line may name many files: the message tells which.
         let name = path.value.display().to_string();
         let at = config.diagnostic(path.at, "", "", None).position();
         let here = self.by_place.get(&at).into_iter().flatten().take(OF_A_PLACE_MAX);

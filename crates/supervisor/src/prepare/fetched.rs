@@ -1,4 +1,4 @@
-//! What keeps certificates that are fetched from staying, or from being fetched: where the state lies, and programs that are not run.
+//! The obstacles to certificates that are fetched: where the state lies, and programs that are not run.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -52,7 +52,7 @@ pub(super) fn warnings(config: &Config) -> Vec<Diagnostic> {
     warnings
 }
 
-/// Where a folder lies that does not stay, if it does not: in memory, or in what goes with a container.
+/// Says where a folder lies that does not stay, if it does not: in memory, or in what goes with a container.
 fn passing(folder: &Path) -> Option<&'static str> {
     let kind = |path: &Path| FileSystem::of(File::open(path).ok()?.as_fd()).ok();
     let absolute = std::path::absolute(folder).ok()?;

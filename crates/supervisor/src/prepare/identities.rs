@@ -32,7 +32,7 @@ pub(super) struct Generated {
     pub(super) made: MadeCertificate,
 }
 
-/// Where a certificate made on this machine is.
+/// The place of a certificate made on this machine.
 #[derive(Clone, Debug)]
 pub enum MadeCertificate {
     /// In this file, with its key.
@@ -93,8 +93,9 @@ impl LoadedIdentities {
         self.fetched.get(&wanted.files(&config.server)?.chain.value)
     }
 
-    /// What a listener may show that has these sites. The certificates of others are not shown, not even to clients that ask for
-    /// them: a client that verifies one takes what answers for its site (ALPACA, CVE-2021-3618 and others).
+    /// Returns the certificates that a listener may show that has these sites. The certificates of others are not shown, not
+    /// even to clients that ask for them: a client that verifies one takes what answers for its site (ALPACA, CVE-2021-3618 and
+    /// others).
     pub(super) fn shown_by(
         &self,
         names: &Arc<Names<usize>>,
@@ -178,7 +179,7 @@ impl LoadedIdentities {
                 Some(identity)
             }
             Err(error) => {
-                // What is in force and has not ended is better than none, whatever became of its files.
+                // A certificate that is in force and has not ended is better than none, whatever became of its files.
                 let kept = known.filter(|known| SystemTime::now() < known.not_after()).cloned();
                 let outcome = if kept.is_some() { "stays as it was" } else { "is not shown" };
                 warn(format!("a certificate that was fetched {outcome}: {error}"));
@@ -325,7 +326,7 @@ pub(super) fn load_generated(
 fn generate(config: &Config, names: Vec<String>) -> Result<Generated, SelfSignedError> {
     let folder = config.server.generated_certificates();
     if let Ok(account) = account(config) {
-        // For the user that serves, who is to write there again. Where it cannot be made so, it is made below, or the error is said there.
+        // For the user that serves, who is to write there again. If it cannot be made so, it is made below, or the error is said there.
         _ = make_folder(&folder, account.as_ref());
     }
     let (identity, made) = match self_signed::load_or_generate(&folder, &names) {

@@ -1,5 +1,6 @@
-//! What a start as root makes for the user that serves, before it gives root up: folders of caches and of stored bodies, and
-//! logs. A check makes nothing, and neither does a reload, whose process may be confined to what was there at the start.
+//! The files that a start as root makes for the user that serves, before it gives root up: folders of caches and of stored
+//! bodies, and logs. A check makes nothing, and neither does a reload, whose process may be confined to what was there at the
+//! start.
 
 use std::collections::HashSet;
 use std::fs::{DirBuilder, Metadata};
@@ -26,7 +27,7 @@ pub(super) fn make_missing(
     let of_bodies = of_bodies(config).filter(|folder| is_to_be_made(folder));
     let account = match load_for {
         LoadFor::Check => return,
-        // What is wrong with it is said elsewhere.
+        // A fault of it is said elsewhere.
         LoadFor::Start => account(config).ok(),
         LoadFor::Reload(_) | LoadFor::Renewal(_) => None,
     };
@@ -232,7 +233,7 @@ mod tests {
         else {
             return skip("not run as root, or there is no `nobody`");
         };
-        // Where the user may write itself, where only root may, and where somebody else may.
+        // A folder where the user may write itself, one where only root may, and one where somebody else may.
         for (mode, owner, is_made) in
             [(0o777, 0, true), (0o755, 0, true), (0o755, 1, false), (0o775, 1, false)]
         {

@@ -7,18 +7,18 @@ use kettle_config::{
     Position, Reach, Site,
 };
 
-/// What leads to a backend.
+/// A way to a backend.
 #[derive(Clone)]
 struct Door<'c> {
     name: String,
     client_auth: Option<&'c ClientAuth>,
-    /// Where something is said about it.
+    /// The position for a message about it.
     at: Position,
     /// The name inside a request is looked at: over HTTPS, the site it is for decides.
     is_told_apart: bool,
 }
 
-/// What leads to one backend: of doors that are alike, the first.
+/// The ways to one backend: of doors that are alike, the first.
 #[derive(Default)]
 struct Doors<'c> {
     known: HashSet<(Option<ClientAuthKey<'c>>, bool, bool)>,
@@ -269,7 +269,7 @@ impl<'c> Door<'c> {
     fn is_around(&self, asking: &Self) -> bool {
         match (self.client_auth, asking.client_auth) {
             (Some(_), Some(_)) => !self.asks_as(asking),
-            // Who may come without a certificate loses nothing here.
+            // A client that may come without a certificate loses nothing here.
             (None, Some(asked)) => asked.mode == ClientAuthMode::Required,
             (_, None) => false,
         }

@@ -1,10 +1,10 @@
-//! What the configuration says of versions, ciphers and key exchanges, in the words of `tls`.
+//! The versions, ciphers and key exchanges of the configuration, in the words of `tls`.
 
 use kettle_config::{BackendTls, Group as ConfigGroup, Suite, Tls, TlsListener, TlsVersion};
 use kettle_tls::policy::{Group, Policy};
 use kettle_tls::{Cipher, Version};
 
-/// What holds for all clients.
+/// Returns the policy for all clients.
 pub(super) fn of(tls: &Tls) -> Policy {
     let group = |group: &ConfigGroup| match group {
         ConfigGroup::X25519MlKem768 => Group::X25519MlKem768,
@@ -21,7 +21,7 @@ pub(super) fn of(tls: &Tls) -> Policy {
     }
 }
 
-/// What holds for a listener that may say otherwise.
+/// Returns the policy for a listener that may say otherwise.
 pub(super) fn of_listener(listener: &TlsListener, all: &Policy) -> Policy {
     let mut policy = all.clone();
     if !listener.versions.is_empty() {
@@ -33,7 +33,7 @@ pub(super) fn of_listener(listener: &TlsListener, all: &Policy) -> Policy {
     policy
 }
 
-/// What the servers of a backend are offered: nothing of what clients are.
+/// Returns the policy for the servers of a backend: nothing of that for clients.
 pub(super) fn of_backend(tls: &BackendTls) -> Policy {
     Policy { versions: versions(&tls.versions), suites: suites(&tls.suites), ..Policy::default() }
 }

@@ -188,7 +188,7 @@ fn certificates_of_a_listener_that_ask_differently_are_told_of() {
     assert_eq!(found(""), [(6, 9)]);
 }
 
-/// What is said of ways around certificates, by the line it is said at.
+/// Returns what is said of ways around certificates, by the line it is said at.
 fn open_doors_of(statements: &[&str]) -> Vec<(usize, String)> {
     let backend = "[[backend]]\nname = \"app\"\n[[backend.server]]\naddress = \"127.0.0.1:80\"\n";
     let text = statements.concat() + backend;
@@ -227,7 +227,7 @@ fn sites_of_one_backend_that_ask_differently_are_told_of() {
     assert_eq!(open_doors_of(&[TLS, &a, ASKED, &b, OTHERS]).len(), 1);
     assert_eq!(open_doors_of(&[TLS, &a, ASKED, &b, OPTIONAL]).len(), 1);
     assert_eq!(open_doors_of(&[TLS, &a, ASKED, &b, ASKED]), []);
-    // Who may come without one comes in anyway.
+    // A client that may come without one comes in anyway.
     assert_eq!(open_doors_of(&[TLS, &a, OPTIONAL, &b]), []);
     assert_eq!(open_doors_of(&[TLS, &a, ASKED, TCP]).len(), 1);
 }

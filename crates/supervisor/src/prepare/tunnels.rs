@@ -1,4 +1,5 @@
-//! Where listeners carry their connections, and whom kettle trusts as a client of its backends.
+//! The backends to which listeners carry their connections, and the certificates that kettle takes from and shows to its
+//! backends.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -19,7 +20,8 @@ use kettle_upstream::Upstreams;
 use super::identities::{KnownFiles, KnownIdentities, load_identity};
 use super::{Diagnostics, load_named_file, policy};
 
-/// Reads how TLS is spoken to the servers of each backend that speaks it, by its name. What kettle shows them goes into `shown`.
+/// Reads how TLS is spoken to the servers of each backend that speaks it, by its name. The certificate that kettle shows them
+/// goes into `shown`.
 pub(super) fn load<'c>(
     config: &'c Config,
     known: &mut KnownIdentities<'c>,
@@ -126,7 +128,7 @@ fn own_name(server: &BackendServer) -> Option<String> {
     }
 }
 
-/// Where the connections of each listener go; nothing for those that serve.
+/// Returns where the connections of each listener go; nothing for those that serve.
 pub(super) fn routes(
     config: &Config,
     reach: &Reach<'_>,

@@ -184,7 +184,7 @@ fn a_log_that_cannot_be_opened_keeps_the_old_configuration() {
     assert!(!fixture.seen.has_changed().unwrap());
 }
 
-/// Where another address of the same port is listened on, they are for that.
+/// If another address of the same port is listened on, they are for that.
 #[test]
 fn no_client_is_taken_for_a_reload_that_may_come_to_nothing() {
     let mut fixture = Fixture::new();

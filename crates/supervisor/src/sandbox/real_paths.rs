@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use super::is_own;
 
-/// What is known of folders. For one look only: what changes later does not show.
+/// The knowledge of folders. For one look only: what changes later does not show.
 #[derive(Default)]
 pub(super) struct RealPaths {
     folders: HashMap<PathBuf, Option<PathBuf>>,
     /// Paths whose symbolic links, on the whole way to them, have been followed by [`around`](Self::around).
     followed: HashSet<PathBuf>,
-    /// How often the kernel was asked.
+    /// The number of times the kernel was asked.
     pub(super) asked: usize,
 }
 

@@ -1,5 +1,5 @@
-//! What the server never opens, whatever its configuration names: the keys of accounts, and of orders that are under way. Landlock knows no
-//! exceptions, so that a folder around them is allowed by what else is in it.
+//! The files that the server never opens, whatever its configuration names: the keys of accounts, and of orders that are under
+//! way. Landlock knows no exceptions, so that a folder around them is allowed by what else is in it.
 
 use std::collections::HashSet;
 use std::fs;
@@ -36,7 +36,7 @@ impl Secrets {
             }
             let entries = fs::read_dir(&path).into_iter().flatten().flatten();
             let entries = entries.filter(|entry| {
-                // What a link leads to is allowed where it is.
+                // The target of a link is allowed where it is.
                 entry.file_type().is_ok_and(|kind| !kind.is_symlink())
             });
             to_look_at.extend(entries.take(ENTRIES_MAX).map(|entry| entry.path()));

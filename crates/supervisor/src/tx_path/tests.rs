@@ -128,7 +128,7 @@ fn listeners_that_differ_are_told_apart() {
     let expected = "TLS: tls: user space; https: auto — kernel sendfile from 64 KiB; \
                     passthrough: pipes from 64 KiB (AES";
     assert!(line.starts_with(expected), "{line}");
-    // What is the same is said once.
+    // A part that is the same is said once.
     let line = line_of(vec![user(), user()]);
     assert_eq!(line, "TLS: user space — as configured");
     let auto = || tls(TunnelPathChoice::Auto);

@@ -42,7 +42,7 @@ impl Stage {
         kettle_config::parse(&text, &self.path("kettle.toml")).unwrap()
     }
 
-    /// What `nobody` would not be able to do, with paths as the configuration names them.
+    /// Takes away what `nobody` would not be able to do, with paths as the configuration names them.
     /// To the user that serves: root alone does not choose what is there any more.
     fn give_away(&self) {
         chown(self.path(""), Some(65_534), None).unwrap();
@@ -123,7 +123,7 @@ fn each_permission_that_is_missing_is_found_with_its_command() {
     std::os::unix::fs::symlink("../archive/key1", stage.path("live/key")).unwrap();
     stage.folder("log", 0o755);
     let config = stage.config("nobody", "log/access.log", CERTIFICATE, "");
-    // What only root chooses the keeper reads, and a start as root gives the log away.
+    // A file that only root chooses the keeper reads, and a start as root gives the log away.
     let found = stage.found(&config);
     assert_eq!(found.len(), 1, "{found:#?}");
     assert!(found[0].contains("may not open files in www"), "{}", found[0]);
@@ -145,7 +145,7 @@ fn each_permission_that_is_missing_is_found_with_its_command() {
     assert!(closed.iter().all(|it| it.contains(KEYS_PAGE) == it.contains("live")), "{closed:#?}");
     stage.allow("log", 0o755);
 
-    // What the advice says mends one after the other.
+    // The advice mends one after the other.
     chown(stage.path("live"), None, Some(gid)).unwrap();
     stage.allow("live", 0o710);
     let found = stage.found(&config);

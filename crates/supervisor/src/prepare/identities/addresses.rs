@@ -54,7 +54,7 @@ fn check_shown(
         |(site, own): &&(&Site, &Vec<Arc<Identity>>)| site.has_certificate() || !own.is_empty();
     let is_default = |site: &Site| default.is_some_and(|default| std::ptr::eq(default, site));
     let default = shown.iter().find(|(site, _)| is_default(site));
-    // Where none is the default, the first is shown, and none is asked for anything.
+    // If none is the default, the first is shown, and none is asked for anything.
     let asked = default.and_then(|(site, _)| site.client_auth.as_ref());
     let Some((shown_site, shown_own)) =
         default.filter(has_some).or_else(|| shown.iter().find(has_some))

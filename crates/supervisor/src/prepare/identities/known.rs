@@ -22,7 +22,7 @@ pub(in crate::prepare) struct Files<'c> {
 /// Their paths as they are written, byte for byte.
 type Paths<'c> = (&'c OsStr, &'c OsStr, Option<&'c OsStr>);
 
-/// What is known of identities during one load.
+/// The identities known during one load.
 #[derive(Default)]
 pub(in crate::prepare) struct KnownIdentities<'c> {
     in_force: HashMap<Paths<'c>, &'c Arc<Identity>>,
@@ -46,8 +46,8 @@ impl<'c> KnownIdentities<'c> {
         Self { in_force, loaded: HashMap::new() }
     }
 
-    /// Loads an identity, or finds that it is known: the same for all that name the same files. What is to be said of it is
-    /// said to the first.
+    /// Loads an identity, or finds that it is known: the same for all that name the same files. A warning about it is given to
+    /// the first.
     pub(super) fn load(
         &mut self,
         files: Files<'c>,

@@ -1,8 +1,8 @@
-//! What a start and a reload cost with many of a kind: no more than their number times what one costs.
+//! The cost of a start and a reload with many of a kind: no more than their number times that of one.
 //!
 //! Processor time of this thread is counted, one test at a time, so others on the machine can only make a try dearer, and of several
-//! tries the least counts. What grows as it should costs eight times as much for eight times as many, or less; what is held against
-//! all others of its kind soon costs 64 times as much. The bound lies far from both.
+//! tries the least counts. Work that grows as it should costs eight times as much for eight times as many, or less; each held
+//! against all others of its kind soon costs 64 times as much. The bound lies far from both.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use crate::bind::bind;
 const FEW: usize = 500;
 const MANY: usize = 8 * FEW;
 
-/// How much dearer many may be than few: 2.5 for each doubling.
+/// The factor by which many may be dearer than few: 2.5 for each doubling.
 const TIMES_MAX: u32 = 16;
 const TRIES: usize = 5;
 

@@ -20,7 +20,7 @@ fn a_unix_socket_is_kept_and_made_anew_where_its_file_is_gone() {
     let second = held(&fixture);
     assert!(connects() && !Arc::ptr_eq(&first, &second));
 
-    // Whoever has taken its place keeps it, and all else goes on.
+    // A server that has taken its place keeps it, and all else goes on.
     std::fs::remove_file(&path).unwrap();
     let other = std::os::unix::net::UnixListener::bind(&path).unwrap();
     fixture.reload().unwrap();
