@@ -337,7 +337,8 @@ impl Tunnel {
             self.shown.server_name.get().map(|name| &**name),
             self.shown.number,
         );
-        let open = async |socket, server: &Server| {
+        let open = async |socket: Socket, server: &Server| {
+            socket.keep_alive()?;
             open::open(socket, server, &self.settings, self.client.session(), &introduction).await
         };
         attempt.connect_with(&open).await

@@ -445,6 +445,10 @@ impl InFlight {
 }
 
 async fn open(upstream: &Upstream, socket: Socket, server: &Server) -> Result<Link, Failure> {
+    // Most connections to programs are for one request.
+    if upstream.keeps_connections() || !upstream.backend.settings.protocol.runs_programs() {
+        socket.keep_alive()?;
+    }
     match (upstream.connector(server)?, socket) {
         (None, socket) => Ok(Link::Plain(socket)),
         (Some(connector), Socket::Tcp(socket)) => {

@@ -3,6 +3,7 @@
 mod calls;
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::pin::Pin;
@@ -56,7 +57,7 @@ pub(super) async fn connect<S>(
         let left = u32::try_from(addresses.len() - turn).unwrap_or(u32::MAX);
         let connected = timeout_at(within(time_left() / left), TcpStream::connect(*address)).await;
         let connected = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-        match connected.and_then(prepared) {
+        match connected.and_then(|stream| prepared(stream, *address)) {
             Ok(socket) => {
                 let until = within(time_left() / left.min(2));
                 outcome = timeout_at(until, make(socket)).await.unwrap_or_else(late);
@@ -77,15 +78,15 @@ pub(super) async fn connect<S>(
     outcome
 }
 
-pub(super) fn prepared(stream: TcpStream) -> io::Result<Socket> {
+/// What a connection to this address is to be. [`Socket::keep_alive`] is for those that outlive a request.
+pub(super) fn prepared(stream: TcpStream, address: SocketAddr) -> io::Result<Socket> {
     // A port of our own machine that nobody listens on may be the very port the kernel chose for us: TCP then opens a
     // connection with itself (RFC 9293 §3.5, simultaneous open).
-    if stream.local_addr()? == stream.peer_addr()? {
+    let own = stream.local_addr()?;
+    if own.port() == address.port() && own == stream.peer_addr()? {
         return Err(io::ErrorKind::ConnectionRefused.into());
     }
     stream.set_nodelay(true)?;
-    // `TCP_USER_TIMEOUT` stays as it is: it would cut connections whose peer only takes its time to read.
-    socket::keep_alive(stream.as_fd(), Some(KEEP_ALIVE))?;
     Ok(Socket::Tcp(stream))
 }
 
@@ -103,6 +104,19 @@ async fn connect_unix(path: &Path) -> io::Result<Socket> {
 }
 
 impl Socket {
+    /// Has the kernel ask during a silence whether the server is still there. Each wait of a request has a limit of its own, and needs
+    /// none of it: it costs four calls.
+    ///
+    /// # Errors
+    /// What setsockopt(2) says.
+    pub fn keep_alive(&self) -> io::Result<()> {
+        match self {
+            // `TCP_USER_TIMEOUT` stays as it is: it would cut connections whose peer only takes its time to read.
+            Self::Tcp(socket) => socket::keep_alive(socket.as_fd(), Some(KEEP_ALIVE)),
+            Self::Unix(_) => Ok(()),
+        }
+    }
+
     /// Waits until there is something to receive, the end among it.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 use std::net::{Ipv4Addr, Shutdown};
 
-use kettle_config::{BackendServer, Located, ServerAddress};
+use kettle_config::{BackendProtocol, BackendServer, Located, ServerAddress};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixListener;
 
@@ -62,5 +62,35 @@ async fn what_a_server_says_before_it_closes_without_reading_is_heard() {
         }
         let kept = pool.take(&upstream, &upstream.backend.servers[0], Instant::now());
         assert!(kept.is_none(), "it takes no other request");
+    }
+}
+
+#[tokio::test]
+async fn the_kernel_looks_after_connections_that_outlive_a_request() {
+    let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = ServerAddress::Socket(listener.local_addr().unwrap());
+    for (protocol, keep_alive, expected) in [
+        (BackendProtocol::Http1, Some(0), true),
+        (BackendProtocol::FastCgi, Some(1), true),
+        (BackendProtocol::FastCgi, None, false),
+        (BackendProtocol::Uwsgi, None, false),
+    ] {
+        let address = Located::not_written(address.clone());
+        let settings = kettle_config::Backend {
+            servers: vec![BackendServer { address, ..BackendServer::default() }],
+            protocol,
+            keep_alive,
+            ..kettle_config::Backend::default()
+        };
+        let backends = Backends::new(&[settings], None);
+        let mut upstream = Arc::new(Upstream::new(Arc::clone(backends.find("").unwrap()), None));
+        let client = kettle_runtime::client_address::ClientHost::Ip(Ipv4Addr::LOCALHOST.into());
+        let mut attempts = upstream.backend.attempts(client);
+        let (pool, mut trace) = (Rc::<Pool>::default(), Trace::default());
+        let begun =
+            InFlight::begin(&mut upstream, &pool, &mut attempts, Reuse::Any, &mut trace).await;
+        let Link::Plain(socket) = begun.unwrap().link else { panic!("it speaks no TLS") };
+        let asks = rustix::net::sockopt::socket_keepalive(socket).unwrap();
+        assert_eq!(asks, expected, "{protocol:?}, {keep_alive:?}");
     }
 }

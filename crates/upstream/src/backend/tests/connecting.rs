@@ -330,7 +330,7 @@ async fn a_port_that_answers_itself_is_refused() {
     socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
     let own = socket.local_addr().unwrap();
     let stream: TcpStream = socket.connect(own).await.unwrap();
-    let refused = super::super::socket::prepared(stream).unwrap_err();
+    let refused = super::super::socket::prepared(stream, own).unwrap_err();
     assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
 }
 
