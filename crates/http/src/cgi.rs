@@ -11,7 +11,7 @@ use crate::error::RequestError;
 use crate::field;
 use crate::h1::parse::HeadProgress;
 use crate::h1::response::{ParseResponse, ResponseError, ResponseHead, parse_response};
-use crate::h1::write::write_status_line;
+use crate::h1::write::{is_value, write_status_line};
 use crate::message::HEAD_BYTES_MAX;
 
 /// A head that has ended.
@@ -153,14 +153,18 @@ fn status_of(value: &[u8]) -> Result<u16, ResponseError> {
     }
 }
 
-/// The name of the parameter that a field of a request is for a program (RFC 3875 §4.1.18).
-#[must_use]
-pub fn parameter_name(field: &[u8]) -> Vec<u8> {
-    let mut name = Vec::with_capacity(PREFIX.len() + field.len());
-    name.extend_from_slice(PREFIX);
+/// Gives on the name of the parameter that a field of a request is for a program (RFC 3875 §4.1.18).
+pub fn with_parameter_name<T>(field: &[u8], give: impl FnOnce(&[u8]) -> T) -> T {
+    let (mut usual, mut long) = ([0; NAME_BYTES_USUAL], Vec::new());
+    let bytes = PREFIX.len() + field.len();
+    let name = usual.get_mut(..bytes).unwrap_or_else(|| {
+        long.resize(bytes, 0);
+        &mut long
+    });
     let upper = |byte: &u8| if *byte == b'-' { b'_' } else { byte.to_ascii_uppercase() };
-    name.extend(field.iter().map(upper));
-    name
+    let parts = PREFIX.iter().copied().chain(field.iter().map(upper));
+    name.iter_mut().zip(parts).for_each(|(to, byte)| *to = byte);
+    give(name)
 }
 
 /// True if a program can be told this: the value has no control character other than a tab, which might mean something else to the
@@ -169,11 +173,12 @@ pub fn parameter_name(field: &[u8]) -> Vec<u8> {
 pub fn is_parameter(name: &[u8], value: &[u8]) -> bool {
     // Without an end at the first byte that is none, so that many are looked at at once: all are good, most often.
     let is_name = name.iter().fold(true, |so_far, byte| so_far & byte.is_ascii_graphic());
-    let is_value = value.iter().fold(true, |so_far, byte| so_far & field::is_value_byte(*byte));
-    !name.is_empty() && is_name && is_value
+    !name.is_empty() && is_name && is_value(value)
 }
 
 const PREFIX: &[u8] = b"HTTP_";
+/// Room that most names find enough.
+const NAME_BYTES_USUAL: usize = 64;
 const OK: u16 = 200;
 /// The status of a redirect that says none.
 const FOUND: u16 = 302;

@@ -1,5 +1,6 @@
 //! HTTP dates (RFC 9110 §5.6.7), which know whole seconds from 1970 to 9999.
 
+use std::cell::Cell;
 use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -20,6 +21,20 @@ pub fn write_imf_fixdate(time: SystemTime) -> [u8; 29] {
 #[must_use]
 pub fn parse(value: &[u8]) -> Option<SystemTime> {
     httpdate::parse_http_date(std::str::from_utf8(value).ok()?).ok()
+}
+
+/// True if [`parse`] reads it. Servers say the same for a second, so the last one is known.
+#[must_use]
+pub fn is_date(value: &[u8]) -> bool {
+    thread_local! {
+        static LAST: Cell<[u8; 29]> = const { Cell::new(*b"Thu, 01 Jan 1970 00:00:00 GMT") };
+    }
+    let is_last = value == LAST.get().as_slice();
+    let is_date = is_last || parse(value).is_some();
+    if let (true, false, Ok(last)) = (is_date, is_last, value.try_into()) {
+        LAST.set(last);
+    }
+    is_date
 }
 
 /// The time as an HTTP date can say it.

@@ -10,8 +10,12 @@ use crate::cgi::is_parameter;
 
 /// Appends the beginning of a request. The application keeps the connection behind its end if `keeps_connection`.
 pub fn begin(out: &mut Vec<u8>, keeps_connection: bool) {
-    header(out, BEGIN_REQUEST, BODY_BYTES);
-    out.extend_from_slice(&[0, RESPONDER, u8::from(keeps_connection), 0, 0, 0, 0, 0]);
+    out.extend_from_slice(&header(BEGIN_REQUEST, BODY_BYTES));
+    out.extend_from_slice(&beginning(keeps_connection));
+}
+
+fn beginning(keeps_connection: bool) -> [u8; HEADER_BYTES] {
+    [0, RESPONDER, u8::from(keeps_connection), 0, 0, 0, 0, 0]
 }
 
 /// A whole request without a body, behind which the connection ends, of parameters that [`pair`] wrote.
@@ -22,6 +26,25 @@ pub fn request(pairs: &[u8]) -> Vec<u8> {
     parameters(&mut out, pairs);
     end_input(&mut out);
     out
+}
+
+/// Makes the beginning of a request where its parameters are, which [`pair`] wrote behind [`ROOM_BYTES`]; with the end of its body, if it
+/// has none. Returns how many bytes follow the parameters then; `None`, and changes nothing, if they are more than one record has.
+pub fn enclose(out: &mut Vec<u8>, keeps_connection: bool, has_body: bool) -> Option<u8> {
+    let pairs = out
+        .len()
+        .checked_sub(ROOM_BYTES)
+        .filter(|bytes| (1..=CONTENT_BYTES_MAX).contains(bytes))?;
+    let before = [
+        header(BEGIN_REQUEST, BODY_BYTES),
+        beginning(keeps_connection),
+        header(PARAMETERS, pairs as u16),
+    ];
+    out.get_mut(..ROOM_BYTES)?.copy_from_slice(before.as_flattened());
+    let ends = [header(PARAMETERS, 0), header(INPUT, 0)];
+    let ends = if has_body { ends.get(..1)? } else { &ends };
+    out.extend_from_slice(ends.as_flattened());
+    Some(ends.as_flattened().len() as u8)
 }
 
 /// Appends all parameters of a request, which [`pair`] wrote, with their end. PHP reads each record by itself, so none ends within a
@@ -39,7 +62,7 @@ pub fn parameters(out: &mut Vec<u8>, mut pairs: &[u8]) {
         let record = take(&mut pairs, if bytes == 0 { CONTENT_BYTES_MAX } else { bytes });
         stream(out, PARAMETERS, record);
     }
-    header(out, PARAMETERS, 0);
+    out.extend_from_slice(&header(PARAMETERS, 0));
 }
 
 /// The length of the parameter that these bytes begin with.
@@ -67,19 +90,19 @@ pub fn input(out: &mut Vec<u8>, data: &[u8]) {
 
 /// Appends the end of a request's body.
 pub fn end_input(out: &mut Vec<u8>) {
-    header(out, INPUT, 0);
+    out.extend_from_slice(&header(INPUT, 0));
 }
 
 fn stream(out: &mut Vec<u8>, kind: u8, data: &[u8]) {
     for part in data.chunks(CONTENT_BYTES_MAX) {
-        header(out, kind, part.len() as u16);
+        out.extend_from_slice(&header(kind, part.len() as u16));
         out.extend_from_slice(part);
     }
 }
 
-fn header(out: &mut Vec<u8>, kind: u8, content_bytes: u16) {
+fn header(kind: u8, content_bytes: u16) -> [u8; HEADER_BYTES] {
     let [high, low] = content_bytes.to_be_bytes();
-    out.extend_from_slice(&[VERSION, kind, 0, REQUEST, high, low, 0, 0]);
+    [VERSION, kind, 0, REQUEST, high, low, 0, 0]
 }
 
 /// Appends a parameter. Returns false, and appends nothing, if [`is_parameter`] does or if it is longer than a record.
@@ -290,6 +313,8 @@ const OUTPUT: u8 = 6;
 const ERRORS: u8 = 7;
 
 const HEADER_BYTES: usize = 8;
+/// What [`enclose`] writes in front of parameters: the record that begins a request, and the header of theirs.
+pub const ROOM_BYTES: usize = 3 * HEADER_BYTES;
 /// The content of the records that begin and end a request.
 const BODY_BYTES: u16 = 8;
 /// The longest content of a record that keeps records aligned, as the specification advises.

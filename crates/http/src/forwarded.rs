@@ -73,10 +73,10 @@ impl Scheme {
 
     /// The port that goes without saying.
     #[must_use]
-    pub fn usual_port(self) -> u16 {
+    pub fn usual_port(self) -> &'static str {
         match self {
-            Self::Https => 443,
-            Self::Http => 80,
+            Self::Https => "443",
+            Self::Http => "80",
         }
     }
 }

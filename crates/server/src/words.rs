@@ -382,10 +382,7 @@ impl Words<'_> {
 
     /// The port that is asked for, or else the usual one.
     pub(crate) fn port(&self) -> Cow<'_, [u8]> {
-        match self.word(RequestWord::Port) {
-            Cow::Borrowed(port) => Cow::Borrowed(port.as_bytes()),
-            Cow::Owned(port) => Cow::Owned(port.into_bytes()),
-        }
+        bytes(self.word(RequestWord::Port))
     }
 
     fn word(&self, word: RequestWord) -> Cow<'_, str> {
@@ -401,7 +398,7 @@ impl Words<'_> {
             RequestWord::Host => host().map_or(nothing, |(host, _)| host.into()),
             RequestWord::Port => match host().and_then(|(_, port)| port) {
                 Some(port) => port.into(),
-                None => self.scheme.usual_port().to_string().into(),
+                None => self.scheme.usual_port().into(),
             },
             RequestWord::Uri => (*self.reference).into(),
             // What is fetched for many is asked for by the URL that they share.

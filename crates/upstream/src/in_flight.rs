@@ -285,6 +285,9 @@ impl InFlight {
             let taken = match &polled {
                 Poll::Ready(Ok(())) if !read.filled().is_empty() => {
                     self.answered.get_or_insert_with(Instant::now);
+                    if self.received.capacity() == 0 {
+                        self.received = self.lease.pool.take_spare();
+                    }
                     let whom = (&*self.lease.backend, &**self.lease.slot.server());
                     application.take(read.filled(), &mut self.received, whom)
                 }

@@ -1,6 +1,7 @@
 //! A request to a server, written by us from parsed parts: a request line, one `host`, one framing; or the parameters of a program.
 
 use std::borrow::Cow;
+use std::mem;
 use std::num::NonZero;
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ pub struct OutgoingRequest {
     /// The bytes of its form.
     bytes: Vec<u8>,
     form: Form,
+    /// How many bytes at its end a line or a parameter that follows takes back; none while it has not ended.
+    end_bytes: u8,
     /// True if something that it was to say to a program could not be said.
     is_short: bool,
     is_head: bool,
@@ -43,10 +46,7 @@ pub struct OutgoingRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// The head of HTTP/1.1.
-    Http1 {
-        /// True if the empty line is there that ends it.
-        is_ended: bool,
-    },
+    Http1,
     /// Parameters of a program, by any other protocol.
     Program {
         protocol: BackendProtocol,
@@ -91,7 +91,7 @@ impl OutgoingRequest {
             bytes.extend_from_slice(part.as_bytes());
         }
         write_field(&mut bytes, "host", host.as_bytes());
-        Some(Self::of(Form::Http1 { is_ended: false }, bytes, method, client, timeout))
+        Some(Self::of(Form::Http1, bytes, method, client, timeout))
     }
 
     /// A request without a body for a program, which knows no target but by its parameters. `None` if the method or the host is none.
@@ -107,7 +107,10 @@ impl OutgoingRequest {
             return None;
         }
         let form = Form::Program { protocol, keeps_connection, has_body: false };
-        let bytes = Vec::with_capacity(PARAMETER_BYTES_USUAL);
+        let mut bytes = Vec::with_capacity(PARAMETER_BYTES_USUAL);
+        if protocol == BackendProtocol::FastCgi {
+            bytes.extend_from_slice(&[0; fcgi::ROOM_BYTES]);
+        }
         let mut outgoing = Self::of(form, bytes, method, client, timeout);
         if protocol == BackendProtocol::Scgi {
             outgoing.parameter("SCGI", "1");
@@ -127,6 +130,7 @@ impl OutgoingRequest {
         Self {
             bytes,
             form,
+            end_bytes: 0,
             is_short: false,
             is_head,
             is_idempotent,
@@ -144,17 +148,17 @@ impl OutgoingRequest {
     /// Adds a field. One whose name or value could not stand in a message is left out.
     pub fn field(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         match self.form {
-            Form::Http1 { .. } => self.write(|bytes| write_field(bytes, name, value.as_ref())),
-            Form::Program { protocol, .. } => {
-                self.pair(protocol, &cgi::parameter_name(name.as_ref()), value.as_ref());
-            }
+            Form::Http1 => self.write(|bytes| write_field(bytes, name, value.as_ref())),
+            Form::Program { protocol, .. } => cgi::with_parameter_name(name.as_ref(), |name| {
+                self.pair(protocol, name, value.as_ref());
+            }),
         }
     }
 
     /// The same for a value that is written piece by piece.
     pub fn field_with(&mut self, name: &str, value: impl FnOnce(&mut Vec<u8>)) {
         match self.form {
-            Form::Http1 { .. } => self.write(|bytes| write_field_with(bytes, name, value)),
+            Form::Http1 => self.write(|bytes| write_field_with(bytes, name, value)),
             Form::Program { .. } => {
                 let mut text = Vec::new();
                 value(&mut text);
@@ -176,7 +180,8 @@ impl OutgoingRequest {
             BackendProtocol::Scgi => uwsgi::scgi_pair,
             BackendProtocol::FastCgi | BackendProtocol::Http1 => fcgi::pair,
         };
-        self.is_short |= !pair(&mut self.bytes, name, value);
+        let is_said = self.write(|bytes| pair(bytes, name, value));
+        self.is_short |= !is_said;
     }
 
     /// Itself; `None` if a program would not be told all of it: a value has a control character, or is too long.
@@ -188,27 +193,32 @@ impl OutgoingRequest {
     /// Returns the protocol for which it is written.
     pub fn protocol(&self) -> BackendProtocol {
         match self.form {
-            Form::Http1 { .. } => BackendProtocol::Http1,
+            Form::Http1 => BackendProtocol::Http1,
             Form::Program { protocol, .. } => protocol,
         }
     }
 
-    /// Writes a line, in front of the empty one if that is there.
-    fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        if let Form::Http1 { is_ended: true } = self.form {
-            self.bytes.truncate(self.bytes.len().saturating_sub(END.len()));
-        }
-        self.form = Form::Http1 { is_ended: false };
-        write(&mut self.bytes);
+    /// Writes a line or a parameter, in front of the end if that is there.
+    fn write<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let end_bytes = usize::from(mem::take(&mut self.end_bytes));
+        self.bytes.truncate(self.bytes.len().saturating_sub(end_bytes));
+        write(&mut self.bytes)
     }
 
-    /// Ends the head: what is sent needs no copy then. A line that follows takes that back.
+    /// Ends the head: what is sent needs no copy then. A line or a parameter that follows takes that back.
     #[must_use]
     pub fn ended(mut self) -> Self {
-        if let Form::Http1 { is_ended: false } = self.form {
-            self.bytes.extend_from_slice(END);
-            self.form = Form::Http1 { is_ended: true };
-        }
+        self.end_bytes = match self.form {
+            _ if self.end_bytes > 0 => self.end_bytes,
+            Form::Http1 => {
+                self.bytes.extend_from_slice(END);
+                END.len() as u8
+            }
+            Form::Program { protocol: BackendProtocol::FastCgi, keeps_connection, has_body } => {
+                fcgi::enclose(&mut self.bytes, keeps_connection, has_body).unwrap_or_default()
+            }
+            Form::Program { .. } => 0,
+        };
         self
     }
 
@@ -224,7 +234,7 @@ impl OutgoingRequest {
                 // As nginx does.
                 BodyFraming::None | BodyFraming::Chunked => "",
             };
-            let told = self.bytes.len();
+            let told = self.write(|bytes| bytes.len());
             self.parameter(CONTENT_LENGTH, length);
             if is_first {
                 let bytes = self.bytes.len() - told;
@@ -284,8 +294,8 @@ impl OutgoingRequest {
     /// The bytes of the whole head; of a program's, of all that comes before its body.
     pub fn head(&self) -> Cow<'_, [u8]> {
         let (protocol, keeps_connection, has_body) = match self.form {
-            Form::Http1 { is_ended: true } => return Cow::Borrowed(&self.bytes),
-            Form::Http1 { is_ended: false } => return [&self.bytes, END].concat().into(),
+            _ if self.end_bytes > 0 => return Cow::Borrowed(&self.bytes),
+            Form::Http1 => return [&self.bytes, END].concat().into(),
             Form::Program { protocol, keeps_connection, has_body } => {
                 (protocol, keeps_connection, has_body)
             }
@@ -297,7 +307,7 @@ impl OutgoingRequest {
         }
         let mut head = Vec::with_capacity(self.bytes.len() + RECORD_BYTES_USUAL);
         fcgi::begin(&mut head, keeps_connection);
-        fcgi::parameters(&mut head, &self.bytes);
+        fcgi::parameters(&mut head, self.bytes.get(fcgi::ROOM_BYTES..).unwrap_or_default());
         if !has_body {
             fcgi::end_input(&mut head);
         }

@@ -110,7 +110,12 @@ fn a_head_has_the_limits_of_http() {
 
 #[test]
 fn fields_have_the_names_of_rfc_3875() {
-    assert_eq!(parameter_name(b"x-Forwarded-for2"), b"HTTP_X_FORWARDED_FOR2");
+    let name_of = |field: &[u8]| with_parameter_name(field, <[u8]>::to_vec);
+    assert_eq!(name_of(b"x-Forwarded-for2"), b"HTTP_X_FORWARDED_FOR2");
+    for bytes in [58, 59, 60, 1_000] {
+        let name = [b"HTTP_", &*vec![b'A'; bytes]].concat();
+        assert_eq!(name_of(&vec![b'a'; bytes]), name);
+    }
 }
 
 proptest! {

@@ -115,6 +115,36 @@ fn a_body_is_cut_into_records_that_can_hold_it() {
     }
 }
 
+#[test]
+fn a_request_is_the_same_where_it_is_made_in_place() {
+    for (value_bytes, fits) in [(0, true), (1_000, true), (65_000, true), (65_516, false)] {
+        for (keeps, has_body) in [(false, false), (false, true), (true, false), (true, true)] {
+            let mut all = Vec::new();
+            assert!(
+                pair(&mut all, b"NAME", &vec![b'v'; value_bytes]) && pair(&mut all, b"A", b"b")
+            );
+            let mut expected = Vec::new();
+            begin(&mut expected, keeps);
+            parameters(&mut expected, &all);
+            let ends_at = expected.len() - 8;
+            if !has_body {
+                end_input(&mut expected);
+            }
+            let room = [0; ROOM_BYTES];
+            let mut out = [&room[..], &all].concat();
+            let before = out.clone();
+            match enclose(&mut out, keeps, has_body) {
+                Some(bytes) => {
+                    assert!(out == expected && fits, "{value_bytes}");
+                    assert_eq!(usize::from(bytes), expected.len() - ends_at);
+                }
+                None => assert!(out == before && !fits, "{value_bytes}"),
+            }
+        }
+    }
+    assert_eq!(enclose(&mut vec![0; ROOM_BYTES], false, false), None, "no parameters, no request");
+}
+
 /// PHP reads each record by itself.
 #[test]
 fn no_record_ends_within_a_parameter() {

@@ -96,7 +96,7 @@ fn elements_of_forwarded_are_read_from_their_end() {
     assert_eq!(scheme("for=1.1.1.1;proto=gopher"), None);
     assert_eq!(scheme("for=1.1.1.1"), None);
     let told = [Scheme::Https, Scheme::Http].map(|it| (it.as_str(), it.usual_port()));
-    assert_eq!(told, [("https", 443), ("http", 80)]);
+    assert_eq!(told, [("https", "443"), ("http", "80")]);
 }
 
 proptest::proptest! {

@@ -52,8 +52,8 @@ fn is_name(name: &[u8]) -> bool {
     name.iter().fold(!name.is_empty(), |good, byte| good & is_token_byte(*byte))
 }
 
-/// Looks at eight bytes at once. A tab, which is seldom there, is looked at as control characters are.
-fn is_value(value: &[u8]) -> bool {
+/// True if a value has no control character but tabs. Looks at eight bytes at once; at a tab, which is seldom there, as at control characters.
+pub(crate) fn is_value(value: &[u8]) -> bool {
     let (words, rest) = value.as_chunks::<8>();
     let mut last = [b' '; 8];
     last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);

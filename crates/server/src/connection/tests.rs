@@ -109,8 +109,19 @@ fn config(folder: &tempfile::TempDir) -> Config {
 
 /// The site's only route leads to this server, and keeps its responses where `caches` has a store.
 fn routed(
+    config: Config,
+    server: SocketAddr,
+    caches: &[Cache],
+    change: impl FnOnce(&mut Route),
+) -> Router {
+    routed_to(config, server, kettle_config::Backend::default(), caches, change)
+}
+
+/// The same where the backend has these settings besides its name and its server.
+fn routed_to(
     mut config: Config,
     server: SocketAddr,
+    settings: kettle_config::Backend,
     caches: &[Cache],
     change: impl FnOnce(&mut Route),
 ) -> Router {
@@ -118,7 +129,7 @@ fn routed(
     let address = Located::not_written(address);
     let name = Located::not_written("app".to_owned());
     let servers = vec![BackendServer { address, ..BackendServer::default() }];
-    let settings = kettle_config::Backend { name: name.clone(), servers, ..Default::default() };
+    let settings = kettle_config::Backend { name: name.clone(), servers, ..settings };
     let upstreams = Upstreams::new(&Backends::new(&[settings], None), &HashMap::new());
     let route = &mut config.sites[0].routes[0];
     (route.root, route.backend) = (None, Some(name));

@@ -170,7 +170,7 @@ impl ProxyRoute {
 
 /// Whether it is when the response was made. Where it is not, we say when it came (RFC 9110 §6.6.1).
 fn is_date(head: &ResponseHead<impl AsRef<[u8]>>, value: &[u8]) -> bool {
-    head.header_values("date").count() == 1 && date::parse(value).is_some()
+    head.header_values("date").count() == 1 && date::is_date(value)
 }
 
 /// The fields that say how long a response may be kept.

@@ -65,8 +65,7 @@ impl ProxyRoute {
             && head.header(REQUEST_ID).is_some()
             && !hop_by_hop.has(REQUEST_ID.as_bytes());
         if !is_named && !self.is_own(REQUEST_ID.as_bytes()) {
-            // Writing to memory cannot fail.
-            outgoing.field_with(REQUEST_ID, |value| _ = write!(value, "{}", client.request_id));
+            outgoing.field_with(REQUEST_ID, |value| client.request_id.write(value));
         }
         outgoing.is_doubtful = !is_stored && self.doubts_length(request);
         let closes = outgoing.is_doubtful || !self.upstream.keeps_connections();
@@ -260,7 +259,7 @@ impl ProxyRoute {
 }
 
 /// Adds a client as text. Most have an address of IPv4, and need none of what formatting has to offer.
-fn add_host(value: &mut Vec<u8>, client: ClientHost) {
+pub(super) fn add_host(value: &mut Vec<u8>, client: ClientHost) {
     let ClientHost::Ip(IpAddr::V4(address)) = client else {
         // Writing to memory cannot fail.
         let _ = write!(value, "{client}");

@@ -13,7 +13,7 @@ use kettle_runtime::client_address::ClientHost;
 use kettle_upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 
 use super::ProxyRoute;
-use super::outgoing::{REQUEST_ID, is_ours};
+use super::outgoing::{REQUEST_ID, add_host, is_ours};
 use crate::request::{Head, Program, Request};
 use crate::words::{Words, header, protocol};
 
@@ -47,7 +47,8 @@ enum Kind {
 
 /// A program and its path, as they follow from a request.
 struct Asked<'r> {
-    script_file: Option<String>,
+    /// In two parts.
+    script_file: Option<[&'r str; 2]>,
     script_name: Cow<'r, str>,
     path_info: Cow<'r, str>,
 }
@@ -92,12 +93,11 @@ impl ProgramRoute {
     }
 
     /// The program for a path; `None` if that needs a file that nobody has found.
-    fn asked<'r>(&self, path: &'r str, program: Option<&'r Program>) -> Option<Asked<'r>> {
+    fn asked<'r>(&'r self, path: &'r str, program: Option<&'r Program>) -> Option<Asked<'r>> {
         let whole = || (Cow::Borrowed(path), Cow::Borrowed(""));
         let (script_file, (script_name, path_info)) = match (&self.kind, program) {
             (Kind::File(_), Some(program)) => {
-                let file =
-                    format!("{}{}", self.root.as_deref()?.trim_end_matches('/'), program.path);
+                let file = [self.root.as_deref()?.trim_end_matches('/'), program.path.as_str()];
                 let name = match self.replaced.is_empty() {
                     true => Cow::Borrowed(program.path.as_str()),
                     false => Cow::Owned(format!("{}{}", self.replaced, program.path)),
@@ -106,7 +106,7 @@ impl ProgramRoute {
             }
             (Kind::File(None), None) => return None,
             (Kind::File(Some(script)) | Kind::Script(script), _) => {
-                (Some(script.clone()), self.parts(path).unwrap_or_else(whole))
+                (Some([script.as_str(), ""]), self.parts(path).unwrap_or_else(whole))
             }
             (Kind::Application, _) => (None, self.parts(path).unwrap_or_else(whole)),
         };
@@ -141,19 +141,23 @@ impl ProxyRoute {
         let raw = head.raw_target();
         // A rewrite may have put another query there; this is what clients asked for.
         let sent = Target { query: raw.split_once('?').map(|(_, query)| query), ..target };
-        let sent = reference(sent, raw, self.slash_runs)?;
+        let sent = (sent.query != target.query).then(|| reference(sent, raw, self.slash_runs));
         let reference = reference(target, raw, self.slash_runs)?;
+        let sent = match &sent {
+            Some(sent) => sent.as_deref()?,
+            None => &reference,
+        };
         let client = request.client;
         let words = self.words_for(request, asked.as_deref(), path, &reference);
         let method = self.method_of(head);
         let mut outgoing = self.begun(route, method, client.host(), &words)?;
-        let mut told = Told { route, outgoing: &mut outgoing };
+        let mut told = Told::new(route, &mut outgoing);
         told.say("SERVER_PROTOCOL", protocol(head.version()));
         let asked = route.asked(path, request.program.as_deref())?;
-        told.say_asked(asked, target.query.unwrap_or_default(), &sent);
-        told.say("REMOTE_ADDR", client.host().to_string());
+        told.say_asked(asked, target.query.unwrap_or_default(), sent);
+        told.say_with("REMOTE_ADDR", |value| add_host(value, client.host()));
         if let Some(port) = client.port() {
-            told.say("REMOTE_PORT", port.to_string());
+            told.say("REMOTE_PORT", itoa::Buffer::new().format(port));
         }
         // As nginx does, where nobody was asked for a name; and it is never what a client merely says.
         told.say("REMOTE_USER", request.user.as_deref().unwrap_or_default());
@@ -174,14 +178,16 @@ impl ProxyRoute {
         }
         let is_named = head.header(REQUEST_ID).is_some() && !hop_by_hop.has(REQUEST_ID.as_bytes());
         if !is_named && !self.is_own(REQUEST_ID.as_bytes()) {
-            told.say_field(REQUEST_ID.as_bytes(), client.request_id.to_string().as_bytes());
+            told.say_field_with(REQUEST_ID, |value| client.request_id.write(value));
         }
         self.vouched(request).for_each(|(name, value)| told.say_field(name.as_bytes(), value));
         self.say_own(&mut told, &words, path);
-        if !is_stored {
-            outgoing.announce_body(request.body.framing());
+        if is_stored {
+            // Its body is announced once it is there.
+            return outgoing.if_sound();
         }
-        outgoing.if_sound()
+        outgoing.announce_body(request.body.framing());
+        outgoing.ended().if_sound()
     }
 
     /// The request for what many clients get, with these fields: nothing in it is the matter of one of them alone.
@@ -194,7 +200,7 @@ impl ProxyRoute {
         words: &Words<'_>,
     ) -> Option<OutgoingRequest> {
         let mut outgoing = self.begun(route, "GET", client, words)?;
-        let mut told = Told { route, outgoing: &mut outgoing };
+        let mut told = Told::new(route, &mut outgoing);
         told.say("SERVER_PROTOCOL", protocol(HttpVersion::Http11));
         let asked = route.asked(path, program)?;
         let query = words.reference.split_once('?').map_or("", |(_, query)| query);
@@ -227,7 +233,7 @@ impl ProxyRoute {
         let host = Some(&*host).filter(|_| is_http_host);
         let mut outgoing = OutgoingRequest::to_program(form, method, host, client, self.timeout)?;
         outgoing.key = self.key_of(words);
-        let mut told = Told { route, outgoing: &mut outgoing };
+        let mut told = Told::new(route, &mut outgoing);
         told.say("GATEWAY_INTERFACE", "CGI/1.1");
         told.say("SERVER_SOFTWARE", "kettle");
         told.say("REDIRECT_STATUS", "200");
@@ -269,13 +275,33 @@ impl ProxyRoute {
 struct Told<'o> {
     route: &'o ProgramRoute,
     outgoing: &'o mut OutgoingRequest,
+    /// Memory for values that are made of parts.
+    scratch: Vec<u8>,
 }
 
-impl Told<'_> {
+impl<'o> Told<'o> {
+    fn new(route: &'o ProgramRoute, outgoing: &'o mut OutgoingRequest) -> Self {
+        Self { route, outgoing, scratch: Vec::new() }
+    }
+
     fn say(&mut self, name: &str, value: impl AsRef<[u8]>) {
         if !self.route.has(name.as_bytes()) {
             self.outgoing.parameter(name, value);
         }
+    }
+
+    /// The same for a value that is written piece by piece.
+    fn say_with(&mut self, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
+        if !self.route.has(name.as_bytes()) {
+            self.compose(write);
+            self.outgoing.parameter(name, &self.scratch);
+        }
+    }
+
+    fn compose(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        self.scratch.clear();
+        self.scratch.reserve(VALUE_BYTES_USUAL);
+        write(&mut self.scratch);
     }
 
     fn say_field(&mut self, name: &[u8], value: &[u8]) {
@@ -284,18 +310,26 @@ impl Told<'_> {
         }
     }
 
+    fn say_field_with(&mut self, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
+        if !self.route.has_field(name.as_bytes()) {
+            self.compose(write);
+            self.outgoing.field(name, &self.scratch);
+        }
+    }
+
     fn say_asked(&mut self, asked: Asked<'_>, query: &str, reference: &str) {
         let Asked { script_file, script_name, path_info } = asked;
         self.say("REQUEST_URI", reference);
         self.say("QUERY_STRING", query);
-        self.say("DOCUMENT_URI", format!("{script_name}{path_info}"));
+        self.say_with("DOCUMENT_URI", |uri| add(uri, &[&script_name, &path_info]));
         self.say("SCRIPT_NAME", script_name.as_bytes());
         if self.route.takes_path_info {
             self.say("PATH_INFO", path_info.as_bytes());
         }
         // An application that is told of no file must not find one by what a client asks for.
         let Some(script_file) = script_file else { return };
-        self.outgoing.parameter("SCRIPT_FILENAME", script_file);
+        self.compose(|file| add(file, &script_file));
+        self.outgoing.parameter("SCRIPT_FILENAME", &self.scratch);
         if let Some(root) = &self.route.root {
             self.say("DOCUMENT_ROOT", root);
             if !path_info.is_empty() {
@@ -303,6 +337,10 @@ impl Told<'_> {
             }
         }
     }
+}
+
+fn add(value: &mut Vec<u8>, parts: &[&str]) {
+    parts.iter().for_each(|part| value.extend_from_slice(part.as_bytes()));
 }
 
 /// Each field of a client once, with all of its values: a program finds one of each name.
@@ -334,6 +372,9 @@ fn exact_name(site: &Site) -> Option<&str> {
 }
 
 const CODING: &str = "transfer-encoding";
+
+/// Room that most values find enough.
+const VALUE_BYTES_USUAL: usize = 256;
 
 #[cfg(test)]
 mod tests {

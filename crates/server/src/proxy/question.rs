@@ -49,7 +49,7 @@ impl ProxyRoute {
         if !self.upstream.keeps_connections() {
             outgoing.field("connection", "close");
         }
-        Some(outgoing)
+        Some(outgoing.ended())
     }
 }
 

@@ -58,11 +58,8 @@ impl ProxyRoute {
         let host = self.host_of(head, request.presented().server_name)?;
         let scheme = request.client.scheme;
         // With the port that all mean who say none, it is the same host.
-        let usual_port = match scheme {
-            Scheme::Https => ":443",
-            Scheme::Http => ":80",
-        };
-        let host = host.strip_suffix(usual_port).unwrap_or(&host);
+        let host_alone = host.strip_suffix(scheme.usual_port()).and_then(|it| it.strip_suffix(':'));
+        let host = host_alone.unwrap_or(&host);
         let target = head.target().ok()?;
         let raw = head.raw_target();
         let sent = match &self.prefix {

@@ -38,3 +38,26 @@ fn what_has_no_body_says_so_where_its_method_could_have_one() {
         assert_eq!(request.is_repeatable(), is_repeatable, "{method} {framing:?}");
     }
 }
+
+#[test]
+fn a_program_is_told_the_same_where_its_request_was_ended_before_it_was_told_all() {
+    for protocol in [BackendProtocol::FastCgi, BackendProtocol::Uwsgi, BackendProtocol::Scgi] {
+        for framing in [BodyFraming::None, BodyFraming::Length(7)] {
+            let client = ClientHost::Ip([127, 0, 0, 1].into());
+            let request = || {
+                let (limit, host) = (Duration::from_secs(1), Some("a.example"));
+                OutgoingRequest::to_program((protocol, true), "GET", host, client, limit).unwrap()
+            };
+            let (mut at_once, mut later) = (request(), request().ended());
+            at_once.announce_body(framing);
+            at_once.parameter("A", "b");
+            later.announce_body(framing);
+            let mut later = later.ended();
+            later.parameter("A", "b");
+            assert_eq!(later.head(), at_once.head(), "{protocol:?} {framing:?}");
+            let ended = at_once.clone().ended();
+            assert_eq!(ended.head(), at_once.head(), "{protocol:?} {framing:?}");
+            assert_eq!(ended.ended().head(), at_once.head(), "{protocol:?} {framing:?}");
+        }
+    }
+}

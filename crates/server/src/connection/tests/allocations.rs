@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener as Backend;
 use std::thread;
 
+use kettle_config::{BackendProtocol, ForwardAuth, Respond};
 use kettle_kernel::allocations::allocations;
 
 use super::*;
@@ -13,29 +14,38 @@ use super::*;
 /// change that needs one more says here what for.
 const HTTP1_ALLOCATIONS_MAX: u64 = 9;
 const HTTP2_ALLOCATIONS_MAX: u64 = 12;
+/// Of a program that is asked by FastCGI over a connection that is kept.
+const PROGRAM_ALLOCATIONS_MAX: u64 = 13;
+/// Of a service that is asked whether a request may go on, and the fixed answer behind it.
+const CHECK_ALLOCATIONS_MAX: u64 = 14;
 
 const WARM: u32 = 64;
 const COUNTED: u32 = 64;
 
-/// A server that takes one connection and gives the same response to each request.
+/// A server of HTTP that gives 1 KiB to each request.
 fn backend() -> SocketAddr {
+    let body = "x".repeat(1_024);
+    let response = format!(
+        "HTTP/1.1 200 OK\r\nServer: nginx\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
+         Content-Type: application/octet-stream\r\nContent-Length: 1024\r\n\
+         Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nConnection: keep-alive\r\n\
+         ETag: \"1-400\"\r\nAccept-Ranges: bytes\r\n\r\n{body}"
+    );
+    answering(b"\r\n\r\n", response.into_bytes())
+}
+
+/// A server that takes one connection and gives this response to each request, which ends so.
+fn answering(end: &'static [u8], response: Vec<u8>) -> SocketAddr {
     let backend = Backend::bind("127.0.0.1:0").unwrap();
     let address = backend.local_addr().unwrap();
     thread::spawn(move || {
         let (mut socket, _) = backend.accept().unwrap();
-        let body = "x".repeat(1_024);
-        let response = format!(
-            "HTTP/1.1 200 OK\r\nServer: nginx\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
-             Content-Type: application/octet-stream\r\nContent-Length: 1024\r\n\
-             Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nConnection: keep-alive\r\n\
-             ETag: \"1-400\"\r\nAccept-Ranges: bytes\r\n\r\n{body}"
-        );
         let (mut asked, mut buffer) = (Vec::new(), [0; 4_096]);
         while let Ok(bytes @ 1..) = socket.read(&mut buffer) {
             asked.extend_from_slice(&buffer[..bytes]);
-            if asked.ends_with(b"\r\n\r\n") {
+            if asked.ends_with(end) {
                 asked.clear();
-                socket.write_all(response.as_bytes()).unwrap();
+                socket.write_all(&response).unwrap();
             }
         }
     });
@@ -60,6 +70,47 @@ async fn a_proxied_request_over_http1_allocates_no_more_than_it_did() {
     let server = backend();
     let folder = tempfile::tempdir().unwrap();
     let change = |_| routed(config(&folder), server, &[], |_| {});
+    takes_at_most(HTTP1_ALLOCATIONS_MAX, change).await;
+}
+
+#[tokio::test]
+async fn a_request_to_a_program_allocates_no_more_than_it_did() {
+    let output = ["Content-Type: text/plain\r\nContent-Length: 1024\r\n\r\n", &"x".repeat(1_024)];
+    let output = output.concat();
+    let [high, low] = (output.len() as u16).to_be_bytes();
+    let (before, end) = ([1, 6, 0, 1, high, low, 0, 0], [1, 3, 0, 1, 0, 8, 0, 0]);
+    let response = [&before[..], output.as_bytes(), &end, &[0; 8]].concat();
+    let server = answering(&[1, 5, 0, 1, 0, 0, 0, 0], response);
+    let folder = tempfile::tempdir().unwrap();
+    let (protocol, keep_alive) = (BackendProtocol::FastCgi, Some(1));
+    let settings = kettle_config::Backend { protocol, keep_alive, ..Default::default() };
+    let change = |_| routed_to(config(&folder), server, settings, &[], |_| {});
+    takes_at_most(PROGRAM_ALLOCATIONS_MAX, change).await;
+}
+
+#[tokio::test]
+async fn a_question_whether_a_request_may_go_on_allocates_no_more_than_it_did() {
+    let answer =
+        b"HTTP/1.1 204 No Content\r\nServer: nginx\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n";
+    let server = answering(b"\r\n\r\n", answer.to_vec());
+    let folder = tempfile::tempdir().unwrap();
+    let change = |_| {
+        routed(config(&folder), server, &[], |route| {
+            let backend = route.backend.take().unwrap();
+            route.forward_auth = Some(ForwardAuth {
+                backend,
+                path: Located::not_written("/check".to_owned()),
+                ..Default::default()
+            });
+            let body = "x".repeat(1_024);
+            route.respond = Some(Respond { status: 200, body: Some(body), ..Default::default() });
+        })
+    };
+    takes_at_most(CHECK_ALLOCATIONS_MAX, change).await;
+}
+
+/// Asks again and again for 1 KiB, and counts.
+async fn takes_at_most(allocations_max: u64, change: impl FnOnce(Router) -> Router) {
     on_stage(change, async |stage| {
         let mut client = stage.connect().await;
         let mut exchange = async |times| {
@@ -71,7 +122,7 @@ async fn a_proxied_request_over_http1_allocates_no_more_than_it_did() {
         };
         exchange(WARM).await;
         let each = counted(exchange(COUNTED)).await / u64::from(COUNTED);
-        assert!(each <= HTTP1_ALLOCATIONS_MAX, "{each}, and not {HTTP1_ALLOCATIONS_MAX}");
+        assert!(each <= allocations_max, "{each}, and not {allocations_max}");
     })
     .await;
 }
