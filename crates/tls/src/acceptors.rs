@@ -188,7 +188,7 @@ impl Acceptors {
         &self.default
     }
 
-    /// Returns the configuration with which the handshake of an authority goes on with that asks for a challenge; none for all
+    /// Returns the configuration with which the handshake of an authority goes on that asks for a challenge; none for all
     /// other clients.
     pub(crate) fn challenge(&self, hello: &ClientHello<'_>) -> Result<Option<Acceptor>, Violation> {
         let Some(challenges) = &self.challenges else { return Ok(None) };

@@ -135,7 +135,7 @@ impl Challenges {
         found
     }
 
-    /// Returns the configuration with which a handshake goes on with that asks for a challenge. None where there is none for
+    /// Returns the configuration with which a handshake goes on that asks for a challenge. None where there is none for
     /// its name.
     pub(crate) fn tls_alpn(&self, hello: &ClientHello<'_>) -> Option<Arc<ServerConfig>> {
         let found = hello.server_name().and_then(|name| {

@@ -1,4 +1,4 @@
-//! The parameters on which client and server agree on, what the client shows, and which sessions go on.
+//! The parameters on which client and server agree, what the client shows, and which sessions go on.
 
 use super::*;
 use crate::client_auth::{ClientAuth, ClientAuthMode};
