@@ -1,5 +1,5 @@
-//! What the end-to-end tests call that is written in Go: h2spec, clients and a server, built from `tests/go`, and an authority, built from
-//! `tests/pebble`. These pin each module.
+//! The programs in Go that the end-to-end tests call that is written in Go: h2spec, clients and a server, built from
+//! `tests/go`, and an authority, built from `tests/pebble`. These pin each module.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ fn build_of(module: &str, packages: &[&str]) -> Result<(), String> {
         .args(packages)
         .current_dir(checkout::workspace().join(module))
         .envs([("CGO_ENABLED", "0"), ("GOTOOLCHAIN", "auto"), ("GOFLAGS", "")]);
-    // Where there is no network, nobody waits for it to come back.
+    // If there is no network, nobody waits for it to come back.
     match process::follow(&mut command, LIMIT, &mut io::stdout(), &mut |_| {})? {
         Exit::Exited(status) if status.success() => Ok(()),
         Exit::Exited(status) => Err(format!("go build failed ({status})")),
@@ -72,7 +72,7 @@ pub fn build_actionlint() -> Result<PathBuf, String> {
     }
 }
 
-/// Where the programs are.
+/// Returns the folder of the programs.
 pub fn folder() -> PathBuf {
     checkout::target_folder().join("go")
 }

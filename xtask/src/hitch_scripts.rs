@@ -63,7 +63,7 @@ fn download(folder: &Path) -> Result<(), String> {
     remove_folder(&folder.join("apt"))
 }
 
-/// Where the scripts run. Removed when dropped.
+/// The folders in which the scripts run. Removed when dropped.
 struct Workplace {
     folder: PathBuf,
 }
@@ -135,7 +135,7 @@ impl Workplace {
         Ok(names)
     }
 
-    /// What a script says of a program.
+    /// Returns the verdict of a script on a program.
     fn verdict(&self, program: &str, script: &str) -> Result<&'static str, String> {
         let scripts = self.scripts_folder();
         let inherited = std::env::var("PATH").unwrap_or_default();
@@ -165,7 +165,7 @@ impl Workplace {
 
 impl Drop for Workplace {
     fn drop(&mut self) {
-        // What failed is read in the logs.
+        // A failure is read in the logs.
         if std::env::var_os("KETTLE_KEEP").is_none() {
             let _ = remove_folder(&self.folder);
         }
@@ -218,7 +218,7 @@ fn number(script: &str) -> String {
     script.chars().filter(char::is_ascii_digit).take(2).collect()
 }
 
-/// What kettle does otherwise, and why.
+/// The differences of kettle, and their reasons.
 const DIFFERENCES: [(&str, &str); 8] = [
     ("14", "`ocsp-verify-staple`: clients verify the signature of what is stapled"),
     ("15", "NPN, which came before ALPN"),
@@ -242,5 +242,5 @@ hitch_hosts() {
 const NEEDED: &[&str] = &["curl", "gcc", "iproute2", "openssl", "xz-utils"];
 /// Longer than the slowest of them needs.
 const SECONDS_MAX: &str = "90";
-/// What is in the cache; another text has it made anew.
+/// The content of the cache; another text has it made anew.
 const RECIPE: &str = "hitch of trixie, program and source, 1";

@@ -40,7 +40,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was asked for.
+/// The arguments of a measurement.
 #[derive(Default)]
 pub struct MeasureArguments {
     /// Rounds of each scenario.
@@ -53,15 +53,15 @@ pub struct MeasureArguments {
     pub most: Option<u64>,
     /// Words that the names of what is measured must hold one of; all, if there are none.
     pub only: Vec<String>,
-    /// Where the results go.
+    /// The folder of the results.
     pub output: Option<PathBuf>,
-    /// Whether to measure all sizes and the calls by name.
+    /// True to measure all sizes and the calls by name.
     pub is_thorough: bool,
     /// True if an outage takes days, in a guest.
     pub is_days: bool,
-    /// Whether to hold the work against the committed baseline.
+    /// True to hold the work against the committed baseline.
     pub is_check: bool,
-    /// Whether to make what is measured the new baseline.
+    /// True to make the new baseline of what is measured.
     pub is_blessing: bool,
 }
 
@@ -101,7 +101,7 @@ impl MeasureArguments {
     }
 }
 
-/// Whether the load generator sees what other clients see: an example of the crate `bench`, with nginx of Debian sid.
+/// Checks whether the load generator sees what other clients see: an example of the crate `bench`, with nginx of Debian sid.
 fn cross_check(arguments: &MeasureArguments) -> Result<(), String> {
     packages::ensure_all(&["wrk", "nghttp2-client", "openssl"])?;
     let reference = ReferencePrograms::obtain(&Cache::open()?)?;
@@ -125,7 +125,7 @@ fn positive(option: &str, value: &str) -> Result<usize, String> {
     number.ok_or_else(|| format!("{option} wants a number, not `{value}`"))
 }
 
-/// What results name of a processor's features: those that what is measured depends on.
+/// The features of a processor that results name: those on which what is measured depends.
 const PROCESSOR_FLAGS: &[&str] =
     &["aes", "vaes", "avx2", "avx512f", "erms", "fsrm", "sha_ni", "pclmulqdq", "hypervisor"];
 

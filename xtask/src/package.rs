@@ -65,7 +65,7 @@ fn all(release: &Release) -> Result<Vec<PathBuf>, String> {
     Ok(made)
 }
 
-/// What there is to do.
+/// The task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     Deb,
@@ -94,7 +94,7 @@ impl What {
     }
 }
 
-/// What is to be made, of what.
+/// The packages to make, and their contents.
 #[derive(Debug)]
 struct Choice {
     what: What,
@@ -127,10 +127,10 @@ impl Choice {
     }
 }
 
-/// What makes them: `objdump` is in binutils, which comes with gcc.
+/// The packages of tools to make them: `objdump` is in binutils, which comes with gcc.
 const TOOLS: &[&str] = &["binutils", "ca-certificates", "rpm", "xz-utils"];
 
-/// What tries them.
+/// The packages of tools to try them.
 const TEST_TOOLS: &[&str] =
     &["cpio", "curl", "e2fsprogs", "iproute2", "mmdebstrap", "openssl", "python3"];
 

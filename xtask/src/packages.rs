@@ -62,7 +62,7 @@ fn without_their_services(
     Ok(())
 }
 
-/// What systemd starts for a package.
+/// Returns the unit that systemd starts for a package.
 fn unit(package: &str) -> Option<&str> {
     match package {
         "stunnel4" => Some("stunnel.target"),
@@ -99,7 +99,8 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }
 
-/// What each is for: a C compiler for aws-lc; clients and tools the end-to-end tests call; a browser for reports; file systems to serve from; the shells that complete kettle's words.
+/// The packages with their purposes: a C compiler for aws-lc; clients and tools the end-to-end tests call; a browser for
+/// reports; file systems to serve from; the shells that complete kettle's words.
 const NEEDED: &[&str] = &[
     "gcc",
     "libc6-dev",
@@ -120,7 +121,8 @@ const NEEDED: &[&str] = &[
     "zsh",
 ];
 
-/// What guests and their kernels are made and run with, and other programs of other releases of Debian unpacked.
+/// The packages with which guests and their kernels are made and run with, and other programs of other releases of Debian
+/// unpacked.
 const ARTEFACTS: &[&str] =
     &["debian-archive-keyring", "e2fsprogs", "kmod", "qemu-system-x86", "xz-utils"];
 

@@ -94,7 +94,7 @@ pub fn free_port() -> Result<u16, String> {
         .map_err(|error| format!("no free port: {error}"))
 }
 
-/// How a followed process ended.
+/// The end of a followed process.
 #[derive(Debug)]
 pub enum Exit {
     /// By itself, with this status.

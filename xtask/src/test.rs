@@ -57,7 +57,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     Ok(session.finish())
 }
 
-/// What runs the tests, in two lanes: the guests, of which one alone keeps most of two processors busy, and beside them what waits
+/// Runs the tests, in two lanes: the guests, of which one alone keeps most of two processors busy, and beside them what waits
 /// for deadlines, or for the one processor that an emulator counts on.
 fn lanes_of_tests<'p>(choice: &Choice, programs: &'p Programs) -> [Vec<Stage<'p>>; 2] {
     let [mut guests, mut others] = [Vec::new(), Vec::new()];

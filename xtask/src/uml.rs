@@ -68,8 +68,8 @@ fn start(command: &[String]) -> Result<ExitCode, String> {
     Ok(ExitCode::from(status.trim().parse::<u8>().unwrap_or(u8::MAX)))
 }
 
-/// Runs a kernel until it halts, shows what its guest writes to its first terminal, and hands each line of that to `on_line`. What the kernel
-/// says itself goes to the file `console`.
+/// Runs a kernel until it halts, shows what its guest writes to its first terminal, and hands each line of that to `on_line`.
+/// The words of the kernel itself go to the file `console`.
 pub fn follow(
     kernel: &mut Command,
     console: &Path,

@@ -1,4 +1,4 @@
-//! What the applications are made of: Debian's packages, and packages of PyPI, npm and Go, which are fetched once and kept.
+//! The parts of the applications: Debian's packages, and packages of PyPI, npm and Go, which are fetched once and kept.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,11 +10,11 @@ use crate::vm::cache::{Cache, at, create_folder, remove_folder};
 pub const ALL: &[&str] =
     &["registry", "gitea", "wordpress", "jupyterlab", "django", "events", "oauth2_proxy"];
 
-/// What all need: a server to compare with, and what asks.
+/// The packages that all need: a server to compare with, and clients.
 pub const DEBIAN: &[&str] =
     &["iproute2", "nginx", "openssl", "python3-h2", "python3-httpx", "util-linux"];
 
-/// What some need besides.
+/// Returns the packages that some need besides.
 pub fn debian_of(names: &[&str]) -> Vec<&'static str> {
     let of = |name: &&str| match *name {
         "registry" => ["apache2-utils", "docker-registry", "skopeo"].as_slice(),

@@ -1,4 +1,4 @@
-//! What became of the applications, as a table for a page.
+//! The fate of the applications, as a table for a page.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -19,7 +19,7 @@ struct Visit {
     steps: BTreeMap<String, String>,
 }
 
-/// What `kettle import --summary` said.
+/// The words of `kettle import --summary`.
 #[derive(Deserialize)]
 struct Import {
     carried: String,

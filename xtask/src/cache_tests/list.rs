@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What came of one case.
+/// The outcome of one case.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Case {
     pub name: String,

@@ -1,4 +1,4 @@
-//! What a run of the suite talks to: the suite's own server, and kettle before it.
+//! The servers of a run of the suite: the suite's own, and kettle before it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use crate::vm::cache::at;
 
 /// Both servers. They are killed when dropped.
 pub struct Servers {
-    /// Where kettle listens with TLS, and without.
+    /// The ports where kettle listens with TLS, and without.
     pub ports: [u16; 2],
     /// In the order in which they end.
     _both: [Server; 2],

@@ -9,7 +9,7 @@ use crate::vm::cache::at;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub kind: SourceKind,
-    /// What the source calls it: a package, or a repository.
+    /// The name in the source: a package, or a repository.
     pub source: String,
     /// Its version, or its commit; of Debian's packages none.
     pub version: String,

@@ -1,6 +1,6 @@
 //! A file as nginx can be given it: whole, with places that exist where it names what only its own machine has.
 
-/// The text as a whole configuration. What is only a server, or part of one, gets what stands around it.
+/// The text as a whole configuration. Puts a whole configuration around what is only a server, or part of one.
 pub fn whole(text: &str, certificate: &str, key: &str) -> String {
     let text = without_placeholders(text);
     let words = top_words(&text);
@@ -53,7 +53,7 @@ pub fn has_server(text: &str) -> bool {
     lines.flat_map(str::split_whitespace).any(|word| word == "server" || word == "server{")
 }
 
-/// What is put in when a container starts (`${HOST}`) or a file is made (`{{ host }}`), put in.
+/// Puts values in the place of those that come when a container starts (`${HOST}`) or a file is made (`{{ host }}`).
 fn without_placeholders(text: &str) -> String {
     let mut new = String::new();
     let mut rest = text;

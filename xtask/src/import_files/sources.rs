@@ -1,4 +1,4 @@
-//! Where the files come from: packages by the clients of their registries, repositories by git. Each is kept in the cache.
+//! The sources of the files: packages by the clients of their registries, repositories by git. Each is kept in the cache.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Source;
 use super::trial::{Outcome, Tried};
 
-/// What became of all files.
+/// The fate of all files.
 #[derive(Default)]
 pub struct Table {
     rows: Vec<Row>,

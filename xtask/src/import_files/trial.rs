@@ -9,14 +9,14 @@ use crate::process::{self, Server};
 use crate::vm::cache::{at, create_folder, remove_folder};
 use crate::{checkout, vm::guest::WorkFolder};
 
-/// What became of a file.
+/// The fate of a file.
 pub enum Outcome {
     /// nginx does not take it, for this reason.
     Refused(String),
     Tried(Tried),
 }
 
-/// What became of a file that nginx takes.
+/// The fate of a file that nginx takes.
 #[derive(Default)]
 pub struct Tried {
     /// kettle made a file of it.
@@ -33,7 +33,7 @@ pub struct Tried {
     pub why: String,
 }
 
-/// Where files are tried.
+/// The place where files are tried.
 pub struct Trials {
     folder: PathBuf,
     certificate: PathBuf,

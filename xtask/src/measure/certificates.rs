@@ -68,7 +68,7 @@ const ROWS: &[Amount] = &[
     Amount { name: ORDERS, number: 100 },
 ];
 
-/// Where all is, and what runs.
+/// The programs, folders and servers of a run.
 struct CertificatesBed {
     folder: PathBuf,
     own: PathBuf,
@@ -95,7 +95,8 @@ impl CertificatesBed {
         process::run_quietly(command.current_dir(folder))
     }
 
-    /// What a start with so many certificates takes, their memory, and how long one more takes to be in force once it is fetched.
+    /// Measures what a start with so many certificates takes, their memory, and how long one more takes to be in force once it
+    /// is fetched.
     fn files(&self, number: usize, client: AcmeClient) -> Result<Value, String> {
         let (authority, setup) = self.begin(number, client)?;
         for name in &setup.names {
@@ -262,7 +263,7 @@ fn render(record: &Value) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What is told of a sample: its figure, how the table calls it, and what it is divided by.
+/// The figures of a sample: name, name in the table, and divisor.
 const TOLD: &[(&str, &str, f64)] = &[
     ("start_seconds", "from the start until all are shown (s)", 1.0),
     ("ordered_seconds", "one more, until it is ordered (s)", 1.0),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::vm::cache::at;
 
-/// Where a server finds what it serves, and where it listens.
+/// The places where a server finds what it serves, and where it listens.
 pub struct ConfigInput<'p> {
     /// The folder with the certificate and its key, as the server sees it.
     pub folder: &'p str,

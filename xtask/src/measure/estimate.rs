@@ -31,8 +31,8 @@ impl Estimate {
     }
 }
 
-/// How many of so many sorted samples to leave out at each end, so that the true median lies between the rest in 95 of 100 cases:
-/// how many fall below it is binomial. None are where even all of them are too few.
+/// Returns how many of so many sorted samples to leave out at each end, so that the true median lies between the rest in 95 of
+/// 100 cases: how many fall below it is binomial. None are where even all of them are too few.
 fn rank(count: usize) -> usize {
     let all = count as f64;
     // By logarithms, since 2⁻ⁿ is no number for a thousand samples.
@@ -57,7 +57,7 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// How often the true median may lie outside its interval.
+/// The part of cases in which the true median may lie outside its interval.
 const OUTSIDE_MAX: f64 = 0.05;
 
 #[cfg(test)]

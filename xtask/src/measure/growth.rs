@@ -19,7 +19,7 @@ use load::{Beside, LoadTarget};
 use record::{GrowthRecord, Sample};
 use server::Program;
 
-/// What there is more and more of.
+/// The kind of thing of which there is more and more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Files,
@@ -59,7 +59,7 @@ pub struct Row {
     pub body_bytes: u64,
     pub workers: u32,
     pub numbers: &'static [u64],
-    /// What kettle may cost at the last number but what is left out: a part of nginx' cost.
+    /// The most that kettle may cost at the last number but what is left out: a part of nginx' cost.
     pub aim: Option<f64>,
     /// Two of the numbers, and how many times as much the second may cost at most.
     pub growth: Option<(u64, u64, f64)>,
@@ -140,7 +140,7 @@ pub fn run(arguments: &MeasureArguments) -> Result<(), String> {
     record.finish(&bed, arguments, &table::render(record.samples()))
 }
 
-/// Measures a row. What cannot be measured of it is told.
+/// Measures a row. A number that cannot be measured is named.
 fn measure(bed: &GrowthBed, row: &Row, record: &mut GrowthRecord) -> Result<(), String> {
     bed.make_bodies(row)?;
     if row.kind == Kind::Fill {
@@ -155,7 +155,7 @@ fn measure(bed: &GrowthBed, row: &Row, record: &mut GrowthRecord) -> Result<(), 
             record.absent(&format!("{}, {number}", row.name), &why);
             break;
         }
-        // Where the servers do not know of the number, they stay.
+        // If the servers do not know of the number, they stay.
         let stays = matches!(row.kind, Kind::Files | Kind::Objects);
         let pair = match kept.take().filter(|_| stays) {
             Some(pair) => pair,
@@ -200,7 +200,7 @@ fn point(
             let path = path(row, number, round);
             let target = LoadTarget { port: server.port, host: "localhost", path: &path };
             if round == 0 {
-                // What is asked for at random from the second round on was asked for at random before.
+                // A path that is asked for at random from the second round on was asked for at random before.
                 bed.client.run(target, &format!("{load} --seconds 1"))?;
             }
             let before = server.cpu_us();
@@ -218,7 +218,7 @@ fn point(
     Ok(())
 }
 
-/// What a second of a download that is told to be slow costs, with so many of them at once.
+/// Measures what a second of a download that is told to be slow costs, with so many of them at once.
 fn downloads(
     bed: &GrowthBed,
     row: &Row,
@@ -242,7 +242,7 @@ fn downloads(
     Ok(())
 }
 
-/// What is asked for in a round.
+/// Returns the path of a request in a round.
 fn path(row: &Row, number: u64, round: usize) -> String {
     match row.kind {
         Kind::Files | Kind::Objects => format!("/f{{{number}~{}}}", round + 1),
@@ -284,7 +284,8 @@ fn keep(
     Ok(())
 }
 
-/// What it costs to keep responses that are asked for the first time, how many of them are kept, and what memory all of them take.
+/// Measures what it costs to keep responses that are asked for the first time, how many of them are kept, and what memory all
+/// of them take.
 fn fill(bed: &GrowthBed, row: &Row, record: &mut GrowthRecord) -> Result<(), String> {
     for number in bed.numbers(row) {
         bed.has_room(row, number)?;
@@ -316,7 +317,8 @@ fn fill(bed: &GrowthBed, row: &Row, record: &mut GrowthRecord) -> Result<(), Str
     Ok(())
 }
 
-/// What many sites cost: a request for the last of them, a start and a reload until it answers, and who waits for the reload.
+/// Measures what many sites cost: a request for the last of them, a start and a reload until it answers, and who waits for the
+/// reload.
 fn sites(bed: &GrowthBed, row: &Row, record: &mut GrowthRecord) -> Result<(), String> {
     for number in bed.numbers(row) {
         bed.make_certificates(number)?;

@@ -48,11 +48,11 @@ struct Target {
     of: String,
     #[serde(default)]
     point: BTreeMap<String, Place>,
-    /// What the figure is multiplied with to have the unit shown.
+    /// The factor that gives the figure the unit shown.
     #[serde(default = "one")]
     times: f64,
     unit: String,
-    /// What kettle may cost at most: a part of what it is compared with, or an amount.
+    /// The most that kettle may cost: a part of what it is compared with, or an amount.
     part: Option<f64>,
     most: Option<f64>,
 }
@@ -70,13 +70,13 @@ struct Compared {
     words: &'static str,
     ours: &'static str,
     others: &'static [&'static str],
-    /// What `--only` finds beside the names of the rows.
+    /// The word for `--only`, beside the names of the rows.
     name: &'static str,
     rounds: usize,
     head: &'static str,
 }
 
-/// What measures, and what is measured.
+/// The programs that measure, and those that are measured.
 struct Programs {
     bench: PathBuf,
     kettle: PathBuf,
@@ -220,7 +220,7 @@ impl Target {
         self.compared(&self.values(lines, ours), &others)
     }
 
-    /// What the first costs beside the better of the others.
+    /// Returns the cost of the first beside the better of the others.
     fn compared(&self, ours: &Rounds, others: &[Rounds]) -> Result<String, String> {
         let own = estimate(ours).ok_or("no samples")?;
         let beside = ratio(ours, better(others).ok_or("nothing to compare with")?);
@@ -275,7 +275,7 @@ const PROXIES: &Compared = &Compared {
     rounds: 7,
     head: "server's work for one | kettle | nginx | HAProxy | ratio to the better | aim",
 };
-/// What writes the table of proxies.
+/// The command that writes the table of proxies.
 const BLESSING: &str = "native --only proxy";
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use authority::Authority;
 use schedule::Schedule;
 use server::{AcmeClient, ClientPrograms, ClientSetup, RunningClient};
 
-/// What happens.
+/// The event of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scenario {
     Away,
@@ -75,7 +75,7 @@ pub fn run(arguments: &MeasureArguments) -> Result<(), String> {
     table::publish(&record, arguments)
 }
 
-/// What a run needs, built or fetched.
+/// Gets the programs of a run, built or fetched.
 fn obtain_programs(arguments: &MeasureArguments) -> Result<ClientPrograms, String> {
     packages::ensure_all(&["curl", "openssl"])?;
     if !go::build_pebble()? {
@@ -84,7 +84,7 @@ fn obtain_programs(arguments: &MeasureArguments) -> Result<ClientPrograms, Strin
     ClientPrograms::obtain(programs::kettle(arguments)?)
 }
 
-/// Where all is, what runs, and how long all takes.
+/// The programs, servers and times of a run.
 struct OutageBed {
     folder: PathBuf,
     own: PathBuf,
@@ -92,7 +92,7 @@ struct OutageBed {
     schedule: &'static Schedule,
 }
 
-/// What was seen of a server.
+/// The observations of a server.
 #[derive(Default)]
 struct Seen {
     /// Names that had no good certificate at some time after their first one.
@@ -369,7 +369,7 @@ impl OutageBed {
 
 /// The number of names there are, with a certificate each.
 const NAMES: usize = 5;
-/// How long is between two looks where something comes soon.
+/// The time between two looks where something comes soon.
 const SOON: Duration = Duration::from_secs(3);
 /// So much more often it is looked once the authority is back.
 const LOOKS_AFTER: u32 = 12;

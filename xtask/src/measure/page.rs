@@ -35,7 +35,7 @@ fn path() -> PathBuf {
     checkout::workspace().join("docs/performance.md")
 }
 
-/// Where and when it was measured, by the line of the run in the results.
+/// Says where and when it was measured, by the line of the run in the results.
 fn said(run: &Value) -> String {
     let word = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
     let machine = &run["machine"];

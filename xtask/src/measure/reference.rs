@@ -23,7 +23,7 @@ impl ReferencePrograms {
         Ok(Self { tree })
     }
 
-    /// Where they are, as `kettle-bench` wants to know it.
+    /// Returns their folder, as `kettle-bench` wants to know it.
     pub fn tree(&self) -> &Path {
         &self.tree
     }

@@ -65,7 +65,7 @@ pub fn run(arguments: &MeasureArguments) -> Result<(), String> {
     Ok(())
 }
 
-/// What the guests are made of.
+/// The parts of the guests.
 pub struct Bed<'s> {
     cache: Cache,
     image: Image,

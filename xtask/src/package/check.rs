@@ -94,7 +94,7 @@ pub fn debian(name: &str, included: &str, hooks: &[&str]) -> Result<PathBuf, Str
     Ok(folder.join(TREE))
 }
 
-/// What the script needs besides; the last one is how Debian makes accounts where no systemd runs.
+/// The packages of the script; the last one is how Debian makes accounts where no systemd runs.
 const INCLUDED: &str = "curl,systemd-standalone-sysusers";
 const TREE: &str = "tree.tar";
 

@@ -110,7 +110,7 @@ fn write(file: &Path, text: &str) -> Result<(), String> {
 
 const MAINTAINER: &str = "The kettle contributors <kettle@packages.invalid>";
 const HOMEPAGE: &str = env!("CARGO_PKG_REPOSITORY");
-/// What an upgrade leaves as it was edited.
+/// The files that an upgrade leaves as they were edited.
 const CONFFILES: &str = "/etc/kettle/kettle.toml\n/etc/logrotate.d/kettle\n";
 const DESCRIPTION: &str = "\
 HTTPS server that encrypts where it costs least

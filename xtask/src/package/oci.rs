@@ -61,7 +61,7 @@ fn stage(release: &Release, tree: &Path) -> Result<(), String> {
     ] {
         copy(&workspace.join(from), &tree.join(to))?;
     }
-    // Whom `kettle originate` and backends with TLS trust.
+    // The authorities that `kettle originate` and backends with TLS trust.
     copy(Path::new(AUTHORITIES), &tree.join(AUTHORITIES.trim_start_matches('/')))?;
     let bill = format!("usr/share/doc/kettle/{}", sbom::FILE);
     let sbom = sbom::text(release)?;
@@ -207,10 +207,10 @@ pub fn sha256(file: &Path) -> Result<String, String> {
     Ok(line.split_whitespace().next().unwrap_or_default().to_owned())
 }
 
-/// Whom the image runs as: a number far from accounts of people.
+/// The user of the image: a number far from accounts of people.
 pub const USER: &str = "65532";
 
-/// What that user may write to.
+/// The folders to which that user may write.
 const WRITABLE: &[&str] = &["run/kettle", "var/cache/kettle", "var/lib/kettle", "var/log/kettle"];
 
 const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";

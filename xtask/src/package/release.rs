@@ -1,4 +1,4 @@
-//! What is packaged: two programs, a version, a date.
+//! The content of packages: two programs, a version, a date.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +13,7 @@ pub struct Release {
     pub architecture: Architecture,
     /// Holds `kettle` and `kettle-bench`.
     pub programs: PathBuf,
-    /// Where packages are put.
+    /// The folder of packages.
     pub output: PathBuf,
     /// As in Cargo.toml.
     pub version: String,
@@ -79,7 +79,7 @@ impl Release {
     }
 }
 
-/// Builds both programs and returns the folder they are in. Where they were built is not in them.
+/// Builds both programs and returns the folder they are in. Their place of building is not in them.
 pub fn build(profile: &str) -> Result<PathBuf, String> {
     let target = checkout::target_folder().join("package");
     let commit = match std::env::var("KETTLE_COMMIT") {
@@ -123,7 +123,7 @@ fn cargo_home() -> PathBuf {
     std::env::var_os("CARGO_HOME").map_or_else(home, PathBuf::from)
 }
 
-/// What git says about the checkout.
+/// Returns the answer of git about the checkout.
 pub fn git(words: &[&str]) -> Result<String, String> {
     let text = process::read(Command::new("git").args(words).current_dir(checkout::workspace()))?;
     Ok(text.trim().to_owned())

@@ -1,4 +1,4 @@
-//! Whether the same source gives the same bytes: the programs built in two folders, and every package made twice.
+//! Checks whether the same source gives the same bytes: the programs built in two folders, and every package made twice.
 
 use std::fs;
 use std::path::{Path, PathBuf};

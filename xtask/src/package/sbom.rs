@@ -1,4 +1,4 @@
-//! What the programs are made of: a CycloneDX 1.5 bill of materials, from what cargo resolves and the hashes it locked.
+//! The parts of the programs: a CycloneDX 1.5 bill of materials, from what cargo resolves and the hashes it locked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -90,7 +90,7 @@ fn bill(
     })
 }
 
-/// What each package needs to run or to be built, but not to be tested.
+/// Returns what each package needs to run or to be built, but not to be tested.
 fn edges(metadata: &Value) -> BTreeMap<&str, Vec<&str>> {
     let is_needed =
         |dependency: &Value| list(&dependency["dep_kinds"]).any(|it| it["kind"] != "dev");

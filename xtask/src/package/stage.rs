@@ -78,7 +78,7 @@ impl Part {
     }
 }
 
-/// What is there to start from and to copy out of.
+/// Copies the examples to start from and to copy out of.
 fn examples(doc: &Path) -> Result<(), String> {
     for folder in ["examples", "grafana", "prometheus"] {
         let from = checkout::workspace().join("packaging").join(folder);

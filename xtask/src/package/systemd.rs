@@ -46,7 +46,7 @@ fn boot(root: &Path, image: &Path, console: &Path) -> Result<(), String> {
     if is_passed { Ok(()) } else { Err(uml::without_success(console)) }
 }
 
-/// What the guest's Debian has besides the smallest installation: the kernel that runs it, and what the script calls.
+/// The packages of the guest besides the smallest installation of Debian: the kernel that runs it, and what the script calls.
 const INCLUDED: &str = "curl,hitch,kmod,logrotate,openssl,procps,systemd-sysv,user-mode-linux";
 
 /// The kernel's modules where its guest looks for them.

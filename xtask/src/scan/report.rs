@@ -1,4 +1,4 @@
-//! What the scanners said, in a page's worth of lines.
+//! The findings of the scanners, in a page's worth of lines.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,11 +16,11 @@ pub struct TestsslLine {
 
 /// One server, scanned.
 pub struct Scan {
-    /// What was started.
+    /// The name of the scan.
     pub title: &'static str,
-    /// What testssl.sh found.
+    /// The findings of testssl.sh.
     pub findings: Vec<TestsslLine>,
-    /// What sslscan could agree on.
+    /// The ciphers on which sslscan could agree.
     pub ciphers: Vec<String>,
     /// Nobody trusts a generated certificate, and its site has no headers.
     pub is_self_signed: bool,
@@ -121,7 +121,7 @@ fn without_escapes(text: &str) -> String {
     std::iter::once(before).chain(rest).collect()
 }
 
-/// What a certificate made on the spot and a site without headers of the operator's are blamed for.
+/// The findings for which a certificate made on the spot and a site without headers of the operator's are blamed for.
 const SELF_SIGNED: &[&str] = &[
     "cert_chain_of_trust",
     "cert_revocation",

@@ -28,7 +28,7 @@ impl Scope {
     }
 }
 
-/// What the stages run.
+/// The programs of the stages.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Programs {
     /// The server.
@@ -55,7 +55,8 @@ pub struct TestProgram {
 }
 
 impl Programs {
-    /// What runs on every kernel: the tests of the crates next to it, which say what is wrong below the server, then the suite.
+    /// Returns the tests for every kernel: those of the crates next to it, which say what is wrong below the server, then the
+    /// suite.
     pub fn for_kernels(&self) -> Vec<&TestProgram> {
         self.units
             .iter()

@@ -1,11 +1,11 @@
-//! What a stage costs: the time that passed, and the processor time of the programs it ran, which tells a stage that computes
+//! The cost of a stage: the time that passed, and the processor time of the programs it ran, which tells a stage that computes
 //! from one that waits.
 
 use std::fmt;
 use std::fs;
 use std::time::Instant;
 
-/// What some stages took, in seconds.
+/// The time of some stages, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     /// By the clock.

@@ -43,7 +43,7 @@ fn build(folder: &Path) -> Result<(), String> {
     println!("building cargo-deny {VERSION}, once");
     let target = folder.join("target");
     let mut install = checkout::cargo();
-    // What it does takes half a second either way, and optimized it would take three times as long to build.
+    // Its work takes half a second either way, and optimized it would take three times as long to build.
     install.args(["install", "--quiet", "--locked", "--debug", "--version", VERSION, "--root"]);
     install.arg(folder).arg("--target-dir").arg(&target).arg("cargo-deny");
     for (name, value) in [("OPT_LEVEL", "0"), ("DEBUG", "0")] {

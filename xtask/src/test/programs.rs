@@ -217,8 +217,8 @@ const DECIDED_BY_KERNELS: &[&str] = &[
 /// The kernel that is asked more.
 const MORE_IS_ASKED_OF: Kernel = Kernel::Linux6_12;
 
-/// What meets the kernel as well, and where one speaks for all. What the rest of the suite finds out (an import, a rule of a
-/// route, what may be kept) no kernel decides.
+/// The tests that meet the kernel as well, and where one speaks for all. The tests of the rest (an import, a rule of a route,
+/// what may be kept): no kernel decides about them.
 const SAID_ALIKE_BY_KERNELS: &[&str] = &[
     "kernel::crowd",
     "kernel::peer",

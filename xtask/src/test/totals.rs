@@ -17,7 +17,7 @@ pub struct Totals {
     pub skipped: u64,
     /// The names of failed tests.
     pub failures: Vec<String>,
-    /// What went wrong at first and well the second time.
+    /// The tests that failed at first and passed the second time.
     pub unsteady: Vec<String>,
     /// The number of tests that were skipped for each reason.
     pub skip_reasons: BTreeMap<String, u64>,

@@ -64,7 +64,7 @@ fn is_used(workspace: &Workspace, package: &Package, target: &str) -> bool {
         })
 }
 
-/// What the map calls a package: the last part of its folder.
+/// Returns the name of a package on the map: the last part of its folder.
 fn word_for(package: &Package) -> &str {
     package.directory.rsplit('/').next().unwrap_or_default()
 }

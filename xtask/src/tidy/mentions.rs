@@ -75,7 +75,7 @@ fn target<'w>(modules: &Modules<'w>, path: &[String]) -> Option<&'w [String]> {
     None
 }
 
-/// What a `use` in the module makes known as `name`, counted from the package's root. Children see
+/// Returns the path that a `use` in the module makes known as `name`, counted from the package's root. Children see
 /// what their parents import, so a private one counts too.
 fn import(module: &Module, name: &str) -> Option<Vec<String>> {
     let is_it = |it: &&Reference| it.imported_as.as_deref() == Some(name) && !it.is_for_tests;

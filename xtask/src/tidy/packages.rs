@@ -10,11 +10,11 @@ use super::violation::Violation;
 /// One package.
 #[derive(Debug)]
 pub struct Package {
-    /// Where it is, relative to the repository: `crates/http`.
+    /// Its folder, relative to the repository: `crates/http`.
     pub directory: String,
     /// Its name in `Cargo.toml`.
     pub name: String,
-    /// What it depends on, of every kind.
+    /// Its dependencies, of every kind.
     pub dependencies: Vec<Dependency>,
     /// The files its compilation units start from: `crates/http/src/lib.rs`.
     pub roots: BTreeSet<String>,
@@ -143,7 +143,7 @@ fn roots(tree: &Tree, directory: &str, table: &Table) -> BTreeSet<String> {
     roots
 }
 
-/// Where `name = …` or `name.workspace = …` stands. Names repeat between sections rarely enough
+/// Returns the line where `name = …` or `name.workspace = …` stands. Names repeat between sections rarely enough
 /// that the first place is a good pointer.
 fn line_of_key(text: &str, name: &str) -> usize {
     let is_key =
@@ -156,9 +156,9 @@ const SECTIONS: &[(&str, bool)] =
 
 const TARGET_FOLDERS: &[&str] = &["src/bin/", "tests/", "benches/", "examples/"];
 
-/// Where the crates of the server are.
+/// The folder of the crates of the server.
 pub const SERVES: &str = "crates/";
-/// Where the crates are that measure servers.
+/// The folder of the crates that measure servers.
 pub const MEASURES: &str = "measure/";
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub struct Module {
     pub path: Vec<String>,
     /// True if only `cargo test` compiles it.
     pub is_for_tests: bool,
-    /// What is in it.
+    /// The facts of it.
     pub facts: Facts,
 }
 

@@ -1,4 +1,4 @@
-//! What `tidy` wants to know about one Rust file, read from its tokens.
+//! The facts that `tidy` needs on one Rust file, read from its tokens.
 //!
 //! Tokens rather than a syntax tree: comments and strings are out of the way, and the insides of
 //! macros are seen like everything else.

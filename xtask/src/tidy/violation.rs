@@ -11,7 +11,7 @@ pub struct Violation {
     pub line: usize,
     /// The rule's name, as exceptions use it.
     pub rule: &'static str,
-    /// What is wrong and what to do.
+    /// The fault and the advice.
     pub message: String,
 }
 

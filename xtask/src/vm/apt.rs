@@ -123,7 +123,7 @@ pub fn unpack(packages: &[PathBuf], tree: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Where the archive and its security updates are fetched from.
+/// The source of the archive and of its security updates.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mirror {
     archive: String,
@@ -147,7 +147,7 @@ impl Mirror {
         })
     }
 
-    /// Where packages are.
+    /// Returns the folder of packages.
     pub fn archive(&self) -> &str {
         &self.archive
     }

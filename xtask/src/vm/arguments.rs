@@ -9,7 +9,7 @@ use super::kernel::Kernel;
 use super::qemu::Machine;
 use crate::checkout;
 
-/// What was asked for.
+/// The arguments.
 pub struct Arguments {
     /// The kernel of the guest.
     pub kernel: Kernel,
@@ -21,15 +21,15 @@ pub struct Arguments {
     pub files: Vec<PathBuf>,
     /// Variables for the command.
     pub environment: Vec<(String, String)>,
-    /// Where `/out` goes.
+    /// The folder for `/out`.
     pub out: PathBuf,
     /// The guest's time.
     pub limit: Duration,
-    /// Whether to download anew what is in the cache.
+    /// True to download anew what is in the cache.
     pub refresh: bool,
     /// Words that are no options.
     pub names: Vec<String>,
-    /// What follows `--`.
+    /// The words behind `--`.
     pub command: Vec<String>,
 }
 

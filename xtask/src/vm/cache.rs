@@ -13,8 +13,8 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Opens the cache, creating it if it is missing. Whoever does is about to want something from it, and the programs
-    /// that make it.
+    /// Opens the cache, creating it if it is missing. The caller is about to want something from it, and the programs that make
+    /// it.
     pub fn open() -> Result<Self, String> {
         packages::ensure_for_artefacts()?;
         Self::without_programs()

@@ -60,7 +60,7 @@ const PROGRAM: &str = "qemu-system-x86_64";
 const SUITES: &[&str] = &["trixie", "trixie-security"];
 const PACKAGE: &str = "qemu-system-x86";
 
-/// What of the packages is kept, and under which name.
+/// The parts of the packages that are kept, and their names.
 const PARTS: &[(&str, &str)] = &[
     ("usr/bin/qemu-system-x86_64", PROGRAM),
     ("usr/lib/x86_64-linux-gnu", "libraries"),

@@ -17,7 +17,7 @@ use super::{busybox, disk, initramfs, modules};
 use crate::checkout;
 use crate::process::{self, Exit};
 
-/// What to run and on which machine.
+/// The command to run, and its machine.
 pub struct Guest {
     /// The kernel to boot.
     pub kernel: Kernel,
@@ -31,13 +31,13 @@ pub struct Guest {
     pub environment: Vec<(String, String)>,
     /// The program and its arguments. An empty one gives a shell on the terminal.
     pub command: Vec<String>,
-    /// Where the content of `/out` goes on the host.
+    /// The folder on the host for the content of `/out`.
     pub out: PathBuf,
     /// The guest is killed when this has passed.
     pub limit: Duration,
 }
 
-/// How the run went.
+/// The outcome of the run.
 pub struct Report {
     /// The command's exit status; none if the guest crashed or was killed at its limit.
     pub status: Option<i32>,
@@ -45,14 +45,14 @@ pub struct Report {
     pub failure: Option<String>,
     /// True if that is because the kernel died.
     pub has_died: bool,
-    /// What the kernel complained about: a warning of its own code is a finding, even if every test passed.
+    /// The complaints of the kernel: a warning of its own code is a finding, even if every test passed.
     pub complaints: Vec<String>,
     /// Wall-clock time of the whole run.
     pub took: Duration,
 }
 
 impl Report {
-    /// What kept the command from ending well.
+    /// Returns the reason that kept the command from ending well.
     pub fn into_result(self) -> Result<(), String> {
         match (self.status, self.failure) {
             (Some(0), _) => Ok(()),
@@ -278,7 +278,7 @@ tar --create --blocking-factor 1 --directory / status messages out | cat >$out
 busybox poweroff -f
 "#;
 
-/// How many were made: stages run beside each other.
+/// The number of those made: stages run beside each other.
 static WORK_FOLDERS: AtomicUsize = AtomicUsize::new(0);
 const SCRATCH_BYTES: u64 = 8 << 30;
 const OUT_BYTES: u64 = 2 << 30;

@@ -87,7 +87,7 @@ impl Image {
     }
 }
 
-/// What the packages' scripts would have made, as far as a guest needs it, and the places others are mounted on.
+/// Makes what the packages' scripts would have made, as far as a guest needs it, and the places others are mounted on.
 fn furnish(tree: &Path) -> Result<(), String> {
     for folder in ["dev", "proc", "sys", "run", "tmp", "root", "kettle", "out", "usr/lib/modules"] {
         create_folder(&tree.join(folder))?;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::emulator::Emulator;
 
-/// What differs from guest to guest.
+/// The differences between guests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// Counts instructions: one guest instruction is one nanosecond of guest time, on one CPU and reproducibly: all that the guest reads
@@ -44,13 +44,13 @@ pub struct Files {
     pub initramfs: PathBuf,
     /// Read-only disks, then writable ones: /dev/vda, vdb and so on in this order.
     pub disks: Vec<(PathBuf, Access)>,
-    /// Where the kernel's own messages go.
+    /// The file of the kernel's own messages.
     pub console: PathBuf,
-    /// Where a third serial line goes, for a guest without a disk to leave its files on.
+    /// The file of a third serial line, for a guest without a disk to leave its files on.
     pub out: Option<PathBuf>,
 }
 
-/// Whether the guest may write to a disk.
+/// The right of the guest to write to a disk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// No.
@@ -59,7 +59,7 @@ pub enum Access {
     Write,
 }
 
-/// Where the second serial line, the one the guest's command writes to, is connected.
+/// The target of the second serial line, to which the guest's command writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Terminal {
     /// Standard output only.

@@ -1,4 +1,4 @@
-//! What is needed to measure: programs, processors, files and certificates made for it, and the servers of a row.
+//! The equipment of a measurement: programs, processors, files and certificates made for it, and the servers of a row.
 
 use std::cell::Cell;
 use std::fs;
@@ -15,7 +15,7 @@ use super::{Kind, Row, behind};
 use crate::vm::cache::{Cache, at, create_folder, remove_folder};
 use crate::{packages, process};
 
-/// What measures and what is measured, in a folder that goes with it.
+/// The programs and files of a measurement, in a folder that goes with it.
 pub struct GrowthBed {
     pub programs: ServerPrograms,
     pub client: Client,
@@ -61,7 +61,7 @@ impl GrowthBed {
         row.numbers.iter().copied().filter(move |number| *number <= most)
     }
 
-    /// Whether disk and page cache hold so many responses, kept by both servers, each in an inode.
+    /// Tells whether disk and page cache hold so many responses, kept by both servers, each in an inode.
     pub fn has_room(&self, row: &Row, number: u64) -> Result<(), String> {
         if !matches!(row.kind, Kind::Objects | Kind::Fill) {
             return Ok(());

@@ -1,5 +1,5 @@
-//! What lies behind a site: a program that is asked by FastCGI, a service that says who may come in, a text that is compressed on its way;
-//! and downloads at a bounded rate.
+//! The services that lie behind a site: a program that is asked by FastCGI, a service that says who may come in, a text that is
+//! compressed on its way; and downloads at a bounded rate.
 
 use super::Kind;
 
@@ -23,7 +23,7 @@ pub fn kettle(kind: Kind, port: u16) -> String {
     )
 }
 
-/// What nginx.conf has for it: outside of the server, and in it.
+/// Returns the text of nginx.conf for it: outside of the server, and in it.
 pub fn nginx(kind: Kind, port: u16) -> (String, String) {
     let within = match kind {
         Kind::Programs => format!("{NGINX_PROGRAMS}}}\n"),
@@ -64,7 +64,7 @@ pub fn load(kind: Kind) -> &'static str {
     }
 }
 
-/// What a text is like that people write.
+/// A text as people write it.
 pub const TEXT: &str = include_str!("../../../../docs/config.md");
 
 /// Of each download, a second.
@@ -83,7 +83,7 @@ proxy_set_header Content-Length \"\";
 proxy_set_header X-Original-URI $request_uri;
 }
 ";
-/// What kettle tells every backend.
+/// The headers that kettle sends every backend.
 const NGINX_FORWARDS: &str = "proxy_set_header Host $host;
 proxy_set_header X-Forwarded-For $remote_addr;
 proxy_set_header X-Forwarded-Proto $scheme;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::server::{ending_with_us, signal};
 use crate::process;
 
-/// Whom to ask for what.
+/// The target of a request.
 #[derive(Clone, Copy)]
 pub struct LoadTarget<'t> {
     pub port: u16,
@@ -19,19 +19,19 @@ pub struct LoadTarget<'t> {
     pub path: &'t str,
 }
 
-/// What came of a load.
+/// The results of a load.
 #[derive(Debug, PartialEq)]
 pub struct Answers {
     pub succeeded: f64,
     pub body_bytes: f64,
-    /// What one in a thousand waited for longer.
+    /// The time for longer than which one in a thousand waited.
     pub p999_us: f64,
     pub max_us: f64,
     /// Connections that a reload closed, each opened anew for the next request.
     pub closed: f64,
 }
 
-/// What else goes on while a load lasts.
+/// The work that goes on beside a load.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Beside {
     Nothing,
@@ -152,7 +152,7 @@ fn parse_requests(text: &str) -> Option<u64> {
     lines.nth(1)?.split_whitespace().nth(2)?.parse().ok()
 }
 
-/// What `kettle-bench load` calls a connection that a server closed before it answered.
+/// The names in `kettle-bench load` for a connection that a server closed before it answered.
 const CLOSING: [&str; 3] = ["closed", "closed_idle", "reset"];
 
 const NO_FIGURES: &str = "no figures of the load";

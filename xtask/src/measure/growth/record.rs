@@ -15,7 +15,7 @@ use super::server::Program;
 use crate::vm::cache::{at, create_folder, remove_folder};
 use crate::{checkout, process};
 
-/// What was measured of a server at one number in one round.
+/// The figures of a server at one number in one round.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sample {
     line: String,
@@ -28,7 +28,7 @@ pub struct Sample {
     pub figures: BTreeMap<String, f64>,
 }
 
-/// What there is, and how many of it.
+/// The kind of thing, and the number of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     pub what: String,
@@ -84,7 +84,7 @@ impl GrowthRecord {
         self.samples.retain(|sample| sample.point.what != what);
     }
 
-    /// What was measured, as far as it is.
+    /// Returns the samples so far.
     pub fn samples(&self) -> &[Sample] {
         &self.samples
     }

@@ -29,7 +29,7 @@ impl Program {
         }
     }
 
-    /// How results name it.
+    /// Returns its name in results.
     pub fn subject(self) -> &'static str {
         match self {
             Self::Kettle => "kettle user",
@@ -38,7 +38,7 @@ impl Program {
     }
 }
 
-/// What a server is to have.
+/// The setup of a server.
 pub struct Setup<'s> {
     pub kind: Kind,
     pub number: u64,
@@ -211,7 +211,7 @@ pub struct ServerPrograms {
 }
 
 impl ServerPrograms {
-    /// What nginx says it is.
+    /// Returns the version of nginx.
     pub fn nginx_version(&self) -> String {
         let mut command = self.nginx();
         let output = command.arg("-v").output();

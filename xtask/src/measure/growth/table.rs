@@ -5,7 +5,7 @@ use super::record::Sample;
 use super::server::Program;
 use super::{ROWS, Row};
 
-/// What is told of a sample: its part, its figure, what that is called, and what it is multiplied with.
+/// The figures of a sample: its part, its name, its name in the table, and its factor.
 const TOLD: &[(&str, &str, &str, f64)] = &[
     ("", "cpu_us_per_transaction", "request (µs)", 1.0),
     ("", "body_bytes", "bytes of its body", 1.0),

@@ -42,7 +42,7 @@ const BARS: &[Bar] = &[
     ),
 ];
 
-/// What a row of a table says.
+/// The figures in a row of a table.
 struct Cost {
     unit: String,
     ours: String,
@@ -133,7 +133,7 @@ fn drawn_bar(bar: &Bar, cost: &Cost, top: u32) -> String {
     )
 }
 
-/// What a row says: ours, one or two others, the ratio to the better of them, the aim.
+/// Reads a row: ours, one or two others, the ratio to the better of them, the aim.
 fn cost(page: &str, row: &str) -> Option<Cost> {
     let begin = format!("| {row} (");
     let line = page.lines().find(|line| {

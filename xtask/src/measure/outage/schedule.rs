@@ -1,14 +1,14 @@
-//! How long all takes: scaled to minutes, or the days themselves.
+//! The times of a run: scaled to minutes, or the days themselves.
 
 use std::time::Duration;
 
 use super::Scenario;
 
-/// How long all takes.
+/// The times of a run.
 pub struct Schedule {
-    /// What is seen.
+    /// The scenarios to see.
     pub scenarios: &'static [Scenario],
-    /// How long certificates live.
+    /// The lifetime of certificates.
     pub lifetime: Duration,
     /// The time the authority is away.
     pub away: Duration,
@@ -16,15 +16,15 @@ pub struct Schedule {
     pub looked: Duration,
     /// The time it is looked after the first certificates have ended, to see others that are late.
     pub margin: Duration,
-    /// How far the clock is ahead after a sleep.
+    /// The time by which the clock is ahead after a sleep.
     pub slept: Duration,
     pub between_looks: Duration,
-    /// How often Caddy looks at its certificates, where that is not its own 10 minutes.
+    /// The interval at which Caddy looks at its certificates, where that is not its own 10 minutes.
     pub renew_interval: Option<&'static str>,
 }
 
 impl Schedule {
-    /// How long after the first certificates the authority goes away.
+    /// Returns the time after the first certificates at which the authority goes away.
     pub fn before(&self, scenario: Scenario) -> Duration {
         match scenario {
             // Just before certificates of six days are renewed, by pebble's word from the third day on.

@@ -26,7 +26,7 @@ pub enum AcmeClient {
 impl AcmeClient {
     pub const ALL: [Self; 2] = [Self::Kettle, Self::Caddy];
 
-    /// How the table names it.
+    /// Returns its name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kettle => "kettle",
@@ -57,7 +57,7 @@ impl ClientPrograms {
         Some(Self { kettle: folder.join("kettle"), caddy: folder.join("caddy") })
     }
 
-    /// What Caddy says it is.
+    /// Returns the version of Caddy.
     pub fn caddy_version(&self) -> Result<String, String> {
         let said = process::read(Command::new(&self.caddy).arg("version"))?;
         Ok(said.split_whitespace().next().unwrap_or_default().trim_start_matches('v').to_owned())
@@ -71,24 +71,24 @@ impl ClientPrograms {
     }
 }
 
-/// What a server is to have.
+/// The setup of a server.
 #[derive(Clone)]
 pub struct ClientSetup {
     pub program: AcmeClient,
     /// Its own: configuration and log.
     pub folder: PathBuf,
-    /// Where its certificates are, which another one may share.
+    /// The folder of its certificates, which another one may share.
     pub state: PathBuf,
     pub address: &'static str,
     pub port: u16,
     /// For Caddy's commands.
     pub admin: u16,
-    /// What certificates are for, a site each.
+    /// The names of its certificates, a site each.
     pub names: Vec<String>,
     /// The authority's directory, and the file of the root of its own certificate.
     pub directory: String,
     pub roots: PathBuf,
-    /// How often Caddy looks at its certificates, where that is not its own 10 minutes.
+    /// The interval at which Caddy looks at its certificates, where that is not its own 10 minutes.
     pub renew_interval: Option<&'static str>,
 }
 

@@ -39,7 +39,7 @@ impl Counter {
         Ok(Self { folder })
     }
 
-    /// What QEMU's `-plugin` takes.
+    /// Returns the text for QEMU's `-plugin`.
     pub fn plugin(&self) -> Result<String, String> {
         let folder = self.folder.display().to_string();
         if folder.contains(',') {

@@ -1,5 +1,5 @@
 //! The gate: a short vector of kettle's work, held against the committed one. It uses the tests' own build and image, so that it costs a
-//! checkout nothing but two minutes. What was measured under other conditions is not compared, and that is said.
+//! checkout nothing but two minutes. Work under other conditions is not compared, and that is said.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,7 +16,7 @@ use crate::vm::cache::at;
 use crate::vm::image::Image;
 use crate::{checkout, process};
 
-/// What the comparison came to.
+/// The outcome of the comparison.
 #[derive(Debug, PartialEq)]
 pub enum Verdict {
     /// So many figures are as they were.
@@ -63,7 +63,7 @@ pub fn check(kettle: &Path, shown: &mut dyn Write) -> Result<Verdict, String> {
     compare(&Baseline::read(&baseline)?, &measured.rules, &measured.vectors)
 }
 
-/// What a failed check says.
+/// Returns the message of a failed check.
 pub fn complaint(sentences: &[String]) -> String {
     format!(
         "the work of a request has changed:\n  {}\nif that is meant, `cargo xtask measure work --bless` makes it the baseline; say why in the commit",
@@ -174,7 +174,7 @@ fn baseline_path() -> PathBuf {
     checkout::workspace().join("docs/results/work-baseline.jsonl")
 }
 
-/// How far a figure may be off: the wider of both.
+/// The greatest deviation of a figure: the wider of both.
 struct Limit {
     figure: &'static str,
     title: &'static str,
@@ -197,13 +197,14 @@ const LIMITS: &[Limit] = &[
     limit("pages_allocated_per_request", "pages allocated per request", 0.02, 0.5),
 ];
 
-/// How often sendfile finds the socket full moves too: 1 MiB took 10.4 to 11.6 calls in builds that do the same. So do the
-/// instructions: `kettle-auto` and `kettle-kernel-sendfile` send 1 MiB by the same calls, and took 3.07 and 3.19 million in
-/// one build, 3.19 and 3.08 in another.
+/// The number of times sendfile finds the socket full moves too: 1 MiB took 10.4 to 11.6 calls in builds that do the same. So
+/// do the instructions: `kettle-auto` and `kettle-kernel-sendfile` send 1 MiB by the same calls, and took 3.07 and 3.19 million
+/// in one build, 3.19 and 3.08 in another.
 const LARGE_PLAY: f64 = 2.0;
 
-/// How much a tunnel's backend has sent when its turn comes moves with the ticks too: 1 MiB by `user` took 110 calls or 128. So do
-/// the buffers that wait meanwhile: 64 KiB to a backend took 25.2, 26.2 and 26.8 pages, and 0.70 to 0.80 bytes were filled for each.
+/// The amount that a tunnel's backend has sent when its turn comes moves with the ticks too: 1 MiB by `user` took 110 calls or
+/// 128. So do the buffers that wait meanwhile: 64 KiB to a backend took 25.2, 26.2 and 26.8 pages, and 0.70 to 0.80 bytes were
+///      filled for each.
 const TURNS_PLAY: f64 = 7.0;
 
 const CHECKED: &[&str] = &[

@@ -11,11 +11,11 @@ use super::vector::{GuestLines, Vector};
 use crate::process;
 use crate::vm::cache::create_folder;
 
-/// What is to be written.
+/// The record to write.
 pub struct Record<'r> {
     /// The guests.
     pub bed: &'r Bed<'r>,
-    /// What one of them said of itself.
+    /// The lines of one of them about itself.
     pub lines: &'r GuestLines,
     /// The figures.
     pub vectors: &'r [Vector],

@@ -6,7 +6,7 @@ use super::super::configs::ConfigInput;
 pub struct MeasuredServer {
     /// Its name in the tables.
     pub name: &'static str,
-    /// Whether its connections move into the kernel; unknown if that depends on the size.
+    /// True if its connections move into the kernel; unknown if that depends on the size.
     pub is_offloaded: Option<bool>,
     config: Config,
 }
@@ -61,7 +61,7 @@ impl MeasuredServer {
         !matches!(self.config, Config::Nginx { .. })
     }
 
-    /// How results name it: `kettle kernel-write`.
+    /// Returns its name in results: `kettle kernel-write`.
     pub fn subject(&self) -> String {
         self.name.replacen('-', " ", 1)
     }

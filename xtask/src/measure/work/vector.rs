@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use super::MeasuredServer;
 use super::window::{self, Window};
 
-/// What the guest printed.
+/// The output of the guest.
 #[derive(Default)]
 pub struct GuestLines {
-    /// What the guest says of itself, in its order.
+    /// The facts of the guest about itself, in its order.
     pub machine: Vec<(String, String)>,
     known: Vec<(u64, usize)>,
     runs: Vec<WorkLine>,
@@ -57,7 +57,7 @@ impl GuestLines {
         }
     }
 
-    /// What the guest says of one thing.
+    /// Returns a fact of the guest.
     pub fn machine(&self, name: &str) -> &str {
         self.machine.iter().find(|(found, _)| found == name).map_or("", |(_, value)| value)
     }

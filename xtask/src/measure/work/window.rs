@@ -1,4 +1,4 @@
-//! What the plugin has written: for each window, what the server did, what the client did, and the rest.
+//! The output of the plugin: for each window, what the server did, what the client did, and the rest.
 
 use std::collections::BTreeMap;
 

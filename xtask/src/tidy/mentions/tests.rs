@@ -3,7 +3,7 @@
 use super::*;
 use crate::tidy::tree::Tree;
 
-/// Where the mentions of the module `one` lead, in a package with these roots.
+/// Returns where the mentions of the module `one` lead, in a package with these roots.
 fn targets(root: &str, one: &str) -> Vec<String> {
     let tree = Tree::of(&[
         ("crates/a/Cargo.toml", "[package]\nname = \"a\""),

@@ -1,4 +1,4 @@
-//! Where `unsafe` may stand, and who must forbid it.
+//! The places where `unsafe` may stand, and the crates that must forbid it.
 
 use super::*;
 
