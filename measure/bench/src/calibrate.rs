@@ -2,7 +2,7 @@
 //! than this process, on this machine.
 //!
 //! One thread sends responses over loopback by each path in turn, as the server would, and throws
-//! them away at the other end. What counts is the processor time of sending.
+//! them away at the other end. The figure is the processor time of sending.
 
 mod body;
 mod connection;
@@ -20,11 +20,11 @@ use kettle_tls::{Cipher, Version};
 
 pub use crossover::{CostRow, CrossoverVerdict};
 
-/// What to measure, and for how long.
+/// The subject and the length of a measurement.
 #[derive(Clone, Debug)]
 pub struct CalibrateOptions {
     pub time: Duration,
-    /// Where the file that is sent lies; it should be on the file system that will be served.
+    /// The folder of the file that is sent; it should be on the file system that will be served.
     pub directory: PathBuf,
     pub version: Version,
     pub cipher: Cipher,

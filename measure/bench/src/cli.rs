@@ -52,11 +52,11 @@ impl Cli {
 
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateArguments {
-    /// How long to measure
+    /// The length of the measurement
     #[arg(long, default_value_t = 15, value_name = "SECONDS",
           value_parser = clap::value_parser!(u16).range(1..=3600))]
     pub(crate) seconds: u16,
-    /// Where the file to send is put; best on the file system that will be served
+    /// The folder of the file to send; best on the file system that will be served
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
     /// Print the result as JSON
@@ -106,10 +106,10 @@ pub(crate) struct RunArguments {
     /// The comparisons; `kettle bench list` has their names, `all` is every one
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
-    /// How much time the answer is worth: quick, normal or thorough
+    /// The time that the answer is worth: quick, normal or thorough
     #[arg(long, default_value = "normal", value_name = "EFFORT", value_parser = Effort::from_word)]
     pub(crate) effort: Effort,
-    /// Where results and page are put [default: ./kettle-bench-DATE]
+    /// The folder of results and page [default: ./kettle-bench-DATE]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) output: Option<PathBuf>,
     /// Go on with a run that was stopped, as it was begun: what is in this results file is not measured again
@@ -125,7 +125,7 @@ pub(crate) struct ReportArguments {
     /// Results files
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
-    /// Where the page is put [default: report.html beside the first file]
+    /// The place of the page [default: report.html beside the first file]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     /// Put each chart into this folder as SVG too
@@ -155,7 +155,7 @@ pub(crate) struct DiffArguments {
 #[derive(Debug, Args)]
 #[command(after_help = LOAD_EXAMPLES)]
 pub(crate) struct LoadArguments {
-    /// Whom to ask for what: https://HOST[:PORT]/PATH, or http://. For `{9}` in the path each request has one of the numbers
+    /// The URLs to ask: https://HOST[:PORT]/PATH, or http://. For `{9}` in the path each request has one of the numbers
     /// below 9, in turn, for `{9~2}` one drawn at random, by the seed 2
     #[arg(value_name = "URL")]
     pub(crate) url: String,
@@ -177,7 +177,7 @@ pub(crate) struct LoadArguments {
     /// The same, with a rate that grows from A to B
     #[arg(long, value_name = "A..B", conflicts_with_all = ["connections", "rate"], value_parser = ramp)]
     pub(crate) ramp: Option<(f64, f64)>,
-    /// How long, such as 10, 10s or 2min [default: 10, or until --requests are made]
+    /// The length of the load, such as 10, 10s or 2min [default: 10, or until --requests are made]
     #[arg(long, short, value_name = "TIME", value_parser = parse_time)]
     pub(crate) seconds: Option<Duration>,
     /// End after so many requests, warm-up included
@@ -203,7 +203,7 @@ pub(crate) struct LoadArguments {
     /// Connections with one TLS session: one full handshake, the others resume it
     #[arg(long, default_value_t = 1, value_name = "NUMBER", value_parser = parse_count)]
     pub(crate) connections_per_session: u32,
-    /// How they resume it: ticket, session-id or early-data [default: ticket, if there is a session to resume]
+    /// The way in which they resume it: ticket, session-id or early-data [default: ticket, if there is a session to resume]
     #[arg(long, value_name = "HOW", value_parser = ResumeBy::from_word)]
     pub(crate) resume: Option<ResumeBy>,
     /// A transaction that takes longer has failed
@@ -225,7 +225,7 @@ pub(crate) struct ConfigArguments {
     /// nginx, haproxy, hitch, stunnel or kettle
     #[arg(value_name = "PROGRAM", value_parser = Program::from_word)]
     pub(crate) program: Program,
-    /// What it does: files, terminator, cache or proxy; matters for nginx alone
+    /// Its role: files, terminator, cache or proxy; matters for nginx alone
     #[arg(long, default_value = "files", value_name = "ROLE", value_parser = Role::from_word)]
     pub(crate) role: Role,
 }

@@ -19,9 +19,9 @@ use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict, round
 /// Two results files held against each other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diff {
-    /// What the figures of both count.
+    /// The clock of the figures of both.
     pub clock: Clock,
-    /// What else differs between the two, a sentence each: machine, versions, rules.
+    /// The other differences between the two, a sentence each: machine, versions, rules.
     pub circumstances: Vec<String>,
     /// A row for each figure both have; what became most worse first, undecided ones last.
     pub rows: Vec<DiffRow>,
@@ -50,12 +50,12 @@ pub struct DiffRow {
     pub rounds: [usize; 2],
     /// The change from the first to the second as a part of the first: 0.1 is ten percent more. Nothing where a sample is zero.
     pub change: Option<Interval>,
-    /// How sure the interval is, from 0 to 1.
+    /// The certainty of the interval, from 0 to 1.
     pub confidence: f64,
-    /// How many of the samples carry warnings.
+    /// The number of samples with warnings.
     pub doubtful: usize,
     pub verdict: Verdict,
-    /// Where that is undecided: how many rounds a side would probably decide it, if these tell.
+    /// If that is undecided: how many rounds a side would probably decide it, if these tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds_to_decide: Option<u32>,
 }
@@ -73,7 +73,7 @@ pub fn compare(a: &Results, b: &Results) -> Result<Diff, String> {
     }
     let mut paired: BTreeMap<SampleKey<'_>, [Vec<&Sample>; 2]> = BTreeMap::new();
     for (side, results) in [a, b].into_iter().enumerate() {
-        // What was measured again does not count.
+        // A sample that was measured again does not count.
         for sample in results.samples.iter().filter(|sample| sample.part != DOUBTED) {
             let of_place = paired.entry(key_of(sample)).or_default();
             if let Some(samples) = of_place.get_mut(side) {
@@ -117,7 +117,7 @@ pub fn compare(a: &Results, b: &Results) -> Result<Diff, String> {
     Ok(diff)
 }
 
-/// What a file measured: `web-sizes of kettle user, nginx user`.
+/// Says what a file measured: `web-sizes of kettle user, nginx user`.
 fn contents(results: &Results) -> String {
     let mut measured: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for sample in &results.samples {
@@ -130,7 +130,7 @@ fn contents(results: &Results) -> String {
     if words.is_empty() { "no sample".to_owned() } else { words }
 }
 
-/// What names the samples that are rounds of the same measurement: scenario, subject, part and point.
+/// The key of the samples that are rounds of the same measurement: scenario, subject, part and point.
 type SampleKey<'a> = (&'a str, &'a str, &'a str, Vec<(&'a str, String)>);
 
 fn key_of(sample: &Sample) -> SampleKey<'_> {

@@ -6,23 +6,23 @@ use crate::number;
 pub struct Figure {
     /// The key in a results file; its last word is the unit where it has one.
     pub name: &'static str,
-    /// What charts and tables call it.
+    /// Its name in charts and tables.
     pub label: &'static str,
     /// The unit as it is printed.
     pub unit: &'static str,
     pub better: Better,
-    /// How it is spoken of, if it is.
+    /// The phrase in sentences, if there is one.
     pub phrase: Option<Phrase>,
 }
 
-/// How a figure is spoken of.
+/// The words for a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phrase {
-    /// What a server does with it: `needs`.
+    /// The verb of the server: `needs`.
     pub verb: &'static str,
-    /// What it is: `processor time`; where more is better, `much` or `many requests`.
+    /// The noun: `processor time`; where more is better, `much` or `many requests`.
     pub thing: &'static str,
-    /// What for, with its preposition; empty where the thing says it.
+    /// The purpose, with its preposition; empty where the thing says it.
     pub purpose: &'static str,
 }
 
@@ -38,7 +38,7 @@ pub enum Better {
 pub struct PointAxis {
     /// The key in a point.
     pub name: &'static str,
-    /// What charts call it.
+    /// Its name in charts.
     pub label: &'static str,
     /// The unit as it is printed; empty for words and counts.
     pub unit: &'static str,

@@ -18,7 +18,7 @@ pub fn joined(number: &str, unit: &str) -> String {
     }
 }
 
-/// What to divide quantities of about this size by, and the unit they have then.
+/// Returns the divisor for quantities of about this size by, and the unit they have then.
 pub fn fitting(unit: &str, value: f64) -> (f64, &str) {
     let ladder: &[(f64, &str)] = match unit {
         "ns" => &[(1e9, "s"), (1e6, "ms"), (1e3, "µs")],

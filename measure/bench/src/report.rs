@@ -36,7 +36,7 @@ use verdict::PageVerdict;
 use crate::number;
 use crate::results::read::Results;
 
-/// How a page is made.
+/// The options of a page.
 #[derive(Clone, Debug, Default)]
 pub struct PageOptions {
     /// The heading; else one is made from what was measured.
@@ -60,7 +60,7 @@ pub fn page(files: &[Results], options: &PageOptions) -> String {
     page.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';style-src 'unsafe-inline'\"/>");
     let title = options.title.clone().unwrap_or_else(|| head::title(&files, &verdict));
     page.element("title", &[], &title);
-    // What is shown where somebody shares a link to the page.
+    // The text that is shown where somebody shares a link to the page.
     let described = format!("{}. How far to trust this: {}.", head::place(&files), trust.level);
     page.empty("meta", &[("name", "description"), ("content", &described)]);
     page.empty("meta", &[("property", "og:title"), ("content", &title)]);

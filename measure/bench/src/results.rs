@@ -17,7 +17,7 @@ use crate::number;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "kebab-case")]
 pub enum Line {
-    /// Who measured, where and when: the first line of each (resumed) run.
+    /// The machine and the time of a run: the first line of each (resumed) run.
     Run(Run),
     /// A scenario with the rules it was run by.
     Scenario(ScenarioLine),
@@ -25,7 +25,7 @@ pub enum Line {
     Subject(SubjectLine),
     /// Figures of one point in one round.
     Sample(Sample),
-    /// What this run cannot show, and why.
+    /// The reason for which this run cannot show something.
     Absent(Absent),
     /// Everything planned for the scenario has been measured.
     Complete { scenario: String },
@@ -42,7 +42,7 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     pub command: Vec<String>,
-    /// Where it was called: the files it names may be given from there.
+    /// The folder of the call: the files it names may be given from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
     pub machine: Machine,
@@ -50,7 +50,7 @@ pub struct Run {
     pub clock: Clock,
 }
 
-/// What the figures of a run count.
+/// The clock of a run's figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Clock {
@@ -69,12 +69,12 @@ pub struct ScenarioLine {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SubjectLine {
     pub scenario: String,
-    /// How charts name it: `kettle auto`, `nginx kernel-sendfile`, `hitch`.
+    /// The name in charts: `kettle auto`, `nginx kernel-sendfile`, `hitch`.
     pub name: String,
     /// The axis values it was configured for, where configurations differ within a scenario.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub point: Point,
-    /// What the program says of its version, with its TLS library.
+    /// The version of the program, with its TLS library.
     pub version: String,
     pub command: Vec<String>,
     /// Its configuration file, whole.
@@ -115,7 +115,7 @@ pub struct Sample {
     /// Failures by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failures: BTreeMap<String, u64>,
-    /// What makes this sample doubtful, a sentence each.
+    /// The doubts about this sample, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

@@ -40,17 +40,17 @@ pub use options::Options;
 pub struct Scenario {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What reports call it.
+    /// Its name in reports.
     pub title: &'static str,
-    /// What it asks, in one sentence.
+    /// Its question, in one sentence.
     pub question: &'static str,
     /// The figures that answer the question, the first one first.
     pub headline: &'static [&'static str],
-    /// What of the options it heeds beside the usual, by the words of the command line.
+    /// The options that it heeds beside the usual, by the words of the command line.
     heeds: &'static [(&'static str, heed::Takes)],
     /// The rules of fairness and the parameters it goes by with these options beside the usual ones, a sentence each.
     rules: fn(&Options) -> Vec<String>,
-    /// Measures. What this machine cannot show becomes a line of its own in the results; an error ends the scenario.
+    /// Measures. A part that this machine cannot show becomes a line of its own in the results; an error ends the scenario.
     run: fn(&mut Bench<'_>) -> Result<(), BenchError>,
 }
 

@@ -13,7 +13,7 @@ pub struct Estimate {
     pub median: f64,
     pub low: f64,
     pub high: f64,
-    /// How far the medians of the earlier and the later half of the samples are apart, relative
+    /// Returns how far the medians of the earlier and the later half of the samples are apart, relative
     /// to the median: what changed while measuring.
     pub drift: f64,
     pub samples: usize,
@@ -54,8 +54,8 @@ fn interval_of_sorted(sorted: &[f64]) -> Option<(f64, f64)> {
     Some((low, high))
 }
 
-/// How many of so many sorted samples to leave out at each end, so that the true median lies within the rest in 95 of 100 cases:
-/// how many fall below it is binomial. None are where even all of them are too few.
+/// Returns how many of so many sorted samples to leave out at each end, so that the true median lies within the rest in 95 of
+/// 100 cases: how many fall below it is binomial. None are where even all of them are too few.
 fn rank(count: usize) -> usize {
     let all = count as f64;
     // By logarithms, since 2⁻ⁿ is no number for a thousand samples.
@@ -90,7 +90,7 @@ pub fn relative(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// How often the true median may lie outside its interval.
+/// The part of cases in which the true median may lie outside its interval.
 const OUTSIDE_MAX: f64 = 0.05;
 
 #[cfg(test)]

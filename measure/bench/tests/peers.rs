@@ -118,7 +118,7 @@ fn able(program: Program, role: Role, place: &Place) -> Option<(Subject, Found)>
     lacking.is_none().then_some((subject, found))
 }
 
-/// What `openssl s_client` prints of a request, with everything OpenSSL can offer but for the given arguments.
+/// Returns what `openssl s_client` prints of a request, with everything OpenSSL can offer but for the given arguments.
 fn ask(address: SocketAddr, arguments: &[&str]) -> String {
     let mut child = Command::new("openssl")
         .args(["s_client", "-connect", &address.to_string(), "-servername", "localhost"])

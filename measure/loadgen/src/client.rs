@@ -39,7 +39,7 @@ use load_thread::{Opened, SharedLoad};
 use recorder::Live;
 use thread::{Ended, Report};
 
-/// How far a load is; counts are from its beginning, warm-up included.
+/// The progress of a load; counts are from its beginning, warm-up included.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
     /// Since the connections were open.
@@ -286,7 +286,7 @@ impl Drop for Threads {
     fn drop(&mut self) {
         self.halt();
         for handle in self.handles.drain(..) {
-            // Whoever drops this has a result, or an error, already.
+            // The caller that drops this has a result, or an error, already.
             let _ = handle.join();
         }
     }

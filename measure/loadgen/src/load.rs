@@ -1,4 +1,4 @@
-//! What a load is: whom to ask, over which TLS, by which load model, and what an answer must look like.
+//! The definition of a load: whom to ask, over which TLS, by which load model, and what an answer must look like.
 //!
 //! These are plain values; [`crate::client`] carries them out.
 
@@ -10,7 +10,7 @@ use crate::offer::Offer;
 /// One load on one server.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Where the server listens.
+    /// The address of the server.
     pub target: SocketAddr,
     /// The name asked for, in the handshake and as `Host`.
     pub host: String,
@@ -30,13 +30,14 @@ pub struct Load {
     pub body: BodyUse,
     /// The processors the client's threads run on, a thread each.
     pub cpus: Vec<usize>,
-    /// How many source addresses of 127.0.0.0/8 the connections are spread over; a pair of addresses has some 28,000 ports.
+    /// The number of source addresses of 127.0.0.0/8 the connections are spread over; a pair of addresses has some 28,000
+    /// ports.
     pub sources: u8,
     /// A transaction that takes longer has failed.
     pub timeout: Duration,
 }
 
-/// How connections and sessions are used.
+/// The use of connections and sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reuse {
     /// Requests on one connection before it is closed; `None` keeps it to the end.
@@ -105,7 +106,7 @@ impl End {
     }
 }
 
-/// What a right answer is; anything else is a failure with its own reason.
+/// The form of a right answer; anything else is a failure with its own reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expect {
     /// The body's length in bytes; `None` takes the first answer's.
@@ -114,7 +115,7 @@ pub struct Expect {
     pub body_sha256: Option<[u8; 32]>,
 }
 
-/// How a body is received, if a transaction has one.
+/// The way a body is received, if a transaction has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyUse {
     /// Every record is opened, nothing is copied out.

@@ -1,5 +1,5 @@
-//! What a load costs the server and the machine, read from the kernel's own counters on one clock: processor time, memory,
-//! context switches, kernel TLS, retransmits; and what disturbed the measurement.
+//! The costs of a load for the server and the machine, read from the kernel's own counters on one clock: processor time,
+//! memory, context switches, kernel TLS, retransmits; and what disturbed the measurement.
 
 mod background;
 pub mod calls;
@@ -29,7 +29,7 @@ pub enum MeasureError {
     /// A file of the kernel reads differently from what is known.
     Odd {
         path: PathBuf,
-        /// What is missing in it.
+        /// The gap in it.
         lacks: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! What a client offers in a handshake: exactly one choice of each, so that a measurement knows what it measured.
+//! The offer of a client in a handshake: exactly one choice of each, so that a measurement knows what it measured.
 
 use kettle_tls::connector::{Connector, ConnectorSettings, Trust};
 use kettle_tls::policy::{Group, Policy};
@@ -6,7 +6,7 @@ use kettle_tls::{Cipher, Version};
 
 pub use kettle_tls::connector::ResumeBy;
 
-/// What a client offers: one version, one suite, one group, one way of resuming.
+/// The offer of a client: one version, one suite, one group, one way of resuming.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Offer {
     pub version: Version,
@@ -15,7 +15,7 @@ pub struct Offer {
     /// The only group offered. OpenSSL asks for the certificate's curve among a TLS 1.2 client's groups too, so P-256 is
     /// appended there.
     pub group: Group,
-    /// How a later connection of the same session resumes it.
+    /// The way a later connection of the same session resumes it.
     pub resume_by: ResumeBy,
     /// HTTP/2 in place of HTTP/1.1, with this many of a transaction's requests at once; its bodies are always opened, since
     /// frames lie in them.
@@ -55,7 +55,7 @@ impl Offer {
         Connector::new(&policy, settings).map_err(|error| error.to_string())
     }
 
-    /// What rustls would accept, and fail every handshake or resume by something else.
+    /// Refuses what rustls would accept, and fail every handshake or resume by something else.
     fn check(&self) -> Result<(), &'static str> {
         if self.http2.is_some() && self.resume_by == ResumeBy::EarlyData {
             return Err(

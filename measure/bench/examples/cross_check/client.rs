@@ -24,7 +24,7 @@ pub enum Client {
     },
 }
 
-/// What a client found.
+/// The findings of a client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Found {
     /// Requests that were answered.

@@ -1,7 +1,7 @@
-//! Whether `kettle bench load` sees what wrk, h2load and openssl s_time see, where they measure the same thing: `cargo xtask measure
-//! cross-check` runs this. The clients take turns on one processor against one nginx on another. What the server spends on a request,
-//! by its own clock, does not depend on how fast a client is; the rate does as soon as the client is the slower side, and the table
-//! says so.
+//! Checks whether `kettle bench load` sees what wrk, h2load and openssl s_time see, where they measure the same thing: `cargo
+//! xtask measure cross-check` runs this. The clients take turns on one processor against one nginx on another. The processor
+//! time that the server spends on a request, by its own clock, does not depend on how fast a client is; the rate does as soon
+//! as the client is the slower side, and the table says so.
 #![forbid(unsafe_code)]
 #![allow(missing_docs)]
 
@@ -25,7 +25,7 @@ use kettle_tls::{Cipher, Version};
 
 use client::Client;
 
-/// What is measured: one thing that both kettle and another client can ask for.
+/// The subject of a measurement: one thing that both kettle and another client can ask for.
 struct Row {
     name: &'static str,
     other: Client,
@@ -66,7 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         for round in 0..rounds {
             let server = start(&nginx, row, &cores, folder.path())?;
             let measure = |client| measure(row, client, &server, program, seconds, &cores);
-            // Whoever goes first changes from round to round.
+            // The client that goes first changes from round to round.
             samples.push(if round % 2 == 0 {
                 let own = measure(Client::Kettle)?;
                 [own, measure(row.other)?]

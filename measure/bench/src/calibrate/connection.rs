@@ -99,7 +99,7 @@ impl Loopback {
     async fn make_room(&mut self) -> io::Result<()> {
         self.stop_clock();
         if self.discard_arrived()? == 0 {
-            // What was sent is still on its way to the other end.
+            // The bytes sent are still on their way to the other end.
             let (sender, receiver) = (self.sender.tcp(), self.receiver.tcp());
             let moves = poll_fn(|context| {
                 let is_ready = receiver.poll_read_ready(context).is_ready()

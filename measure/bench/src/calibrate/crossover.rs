@@ -14,7 +14,7 @@ pub struct CostRow {
     pub kernel_sendfile: Option<Estimate>,
 }
 
-/// What the figures say about `crossover`.
+/// The verdict of the figures on `crossover`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CrossoverVerdict {
     /// The kernel is surely cheaper from this body size on, at every measured size.
@@ -79,7 +79,7 @@ pub(super) fn find(rows: &[CostRow], rounds: usize, hot_file_bytes: u64) -> Cros
         (None, Some(largest)) if largest.is_noisy() => {
             CrossoverVerdict::TooNoisy { body_bytes: noisy }
         }
-        // What a smaller body saves is not to be given up for a draw.
+        // The saving on a smaller body is not to be given up for a draw.
         (None, Some(largest)) if largest.kernel_surely_loses(hot_file_bytes) => {
             CrossoverVerdict::Never
         }

@@ -144,7 +144,7 @@ async fn write_kernel(
 }
 
 impl Body {
-    /// What is left when the first bytes are sent.
+    /// Returns the rest when the first bytes are sent.
     fn after(self, bytes: usize) -> Self {
         Self { offset: self.offset + bytes, bytes: self.bytes - bytes, ..self }
     }

@@ -1,4 +1,4 @@
-//! What commands print, progress among it.
+//! The output of commands, progress among it.
 
 use std::fmt::Display;
 use std::io::{self, Write};

@@ -35,7 +35,8 @@ fn make(arguments: &ReportArguments) -> Result<PathBuf, String> {
     Ok(page)
 }
 
-/// How the page names the folder of charts, if that lies beside it or below: such links still hold when both are moved.
+/// Returns the name by which the page names the folder of charts, if that lies beside it or below: such links still hold when
+/// both are moved.
 fn link_to<'f>(folder: &'f Path, page: &Path) -> Option<&'f str> {
     folder.strip_prefix(page.parent()?).ok()?.to_str()
 }

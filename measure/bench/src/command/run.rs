@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &RunArguments) -> ExitCode {
         kettle: env!("CARGO_PKG_VERSION").to_owned(),
         commit: option_env!("KETTLE_COMMIT").map(str::to_owned),
         command,
-        // Where it has no name in UTF-8, `--resume` has to be called from there.
+        // If it has no name in UTF-8, `--resume` has to be called from there.
         folder: env::current_dir().ok().filter(|folder| folder.to_str().is_some()),
     };
     let stop = Stop::default();
@@ -85,7 +85,7 @@ fn conclude(results: &Path, ended: &Ended) -> ExitCode {
     if ended.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What the run in this results file was begun with.
+/// Returns the arguments with which the run in this results file was begun.
 fn begun(results: &Path) -> Result<RunArguments, String> {
     let runs = read(results)?.runs;
     let first = runs.first();
@@ -103,7 +103,7 @@ fn begun(results: &Path) -> Result<RunArguments, String> {
     }
 }
 
-/// Where results go: into the file to go on with, or into a new folder.
+/// Returns where results go: into the file to go on with, or into a new folder.
 fn results_file(arguments: &RunArguments) -> PathBuf {
     match (&arguments.resume, &arguments.output) {
         (Some(file), _) => file.clone(),
@@ -132,6 +132,6 @@ fn today() -> String {
 /// Behind the word it is said of.
 const NOT_UTF_8: &str =
     "is not UTF-8, as the words of a run have to be: its results say how it was begun";
-/// What shells say of a command that Ctrl-C ended: 128 and SIGINT.
+/// The status that shells say of a command that Ctrl-C ended: 128 and SIGINT.
 const INTERRUPTED: u8 = 130;
 const RUNS_A_DAY_MAX: u32 = 1000;

@@ -1,5 +1,5 @@
-//! What a run shows while it lasts, on standard error: in a terminal a few lines that are drawn again and again, elsewhere a
-//! line for each sample.
+//! The screen of a run while it lasts, on standard error: in a terminal a few lines that are drawn again and again,
+//! elsewhere a line for each sample.
 
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
@@ -98,7 +98,7 @@ impl Screen {
         write(&text);
     }
 
-    /// What takes the drawn lines away.
+    /// Returns the text that takes the drawn lines away.
     fn erase(&mut self) -> String {
         match std::mem::take(&mut self.drawn) {
             0 => String::new(),
@@ -179,7 +179,7 @@ fn write(text: &str) {
 const NO_WRAP: &str = "\x1b[?7l";
 const WRAP: &str = "\x1b[?7h";
 
-/// What a line may hold beside the figures that answer the scenario's question.
+/// The figures that a line may hold beside the figures that answer the scenario's question.
 const OTHER_FIGURES: &[&str] = &[
     figure::GIGABITS_PER_SECOND.name,
     figure::CALLS_PER_REQUEST.name,

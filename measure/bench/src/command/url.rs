@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
-/// Whom to ask for what.
+/// The URL to ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Url {
     /// True if it is asked over TLS.
@@ -53,13 +53,13 @@ impl Url {
         Ok(Self { is_secure, host: host.to_owned(), port, path })
     }
 
-    /// Where that is.
+    /// Returns its address.
     pub(crate) fn resolve(&self) -> Result<SocketAddr, String> {
         let Self { host, port, .. } = self;
         let found = (host.as_str(), *port).to_socket_addrs();
         let found = found.map_err(|error| format!("cannot find {host}: {error}"))?;
         let mut found: Vec<_> = found.collect();
-        // What listens on one of both is mostly reached over IPv4.
+        // A program that listens on one of both is mostly reached over IPv4.
         found.sort_by_key(SocketAddr::is_ipv6);
         found.first().copied().ok_or_else(|| format!("{host} has no address"))
     }

@@ -1,4 +1,4 @@
-//! What else differs between two runs than what they measured: the machine, versions, rules. A change of a figure may be
+//! The other differences between two runs than what they measured: the machine, versions, rules. A change of a figure may be
 //! owed to it.
 
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ pub(super) fn differences(a: &Results, b: &Results) -> Vec<String> {
     all
 }
 
-/// What figures depend on; the load average is the moment's, not the machine's.
+/// The facts on which figures depend on; the load average is the moment's, not the machine's.
 fn facts(machine: &Machine) -> [(&'static str, String); 11] {
     let known = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
     let mitigations = machine.mitigations.iter().map(|(name, state)| format!("{name} {state}"));

@@ -9,8 +9,8 @@ use crate::number::{counted, digits_of, grouped};
 use crate::results::{Clock, place};
 use crate::stats::comparison::{Interval, Verdict};
 
-/// The table: for each subject and point its figures, the worst change first. What is neither better nor worse is shown only
-/// if `all` is asked for.
+/// The table: for each subject and point its figures, the worst change first. A figure that is neither better nor worse is
+/// shown only if `all` is asked for.
 pub fn render(diff: &Diff, all: bool) -> String {
     let mut text = String::new();
     if diff.clock == Clock::Work {

@@ -7,7 +7,7 @@ use super::{DiffRow, words};
 use crate::figure::{Better, Figure};
 use crate::stats::comparison::Verdict;
 
-/// How much of a figure may change unnoticed.
+/// The part of a figure that may change unnoticed.
 enum Tolerance {
     Part(f64),
     /// So much, in the figure's unit.
@@ -29,7 +29,7 @@ pub(crate) fn verdict(figure: &Figure, a: f64, b: f64) -> Verdict {
     }
 }
 
-/// Emulators count each byte of a string copy as an instruction, or do not, by a flag of the processor they present. Where a
+/// Emulators count each byte of a string copy as an instruction, or do not, by a flag of the processor they present. If a
 /// figure was taken both ways, a change is real only if it has the same direction in both.
 pub(super) fn keep_what_holds_for_all_copies(rows: &mut [DiffRow]) {
     let mut both_ways: BTreeMap<String, Vec<Verdict>> = BTreeMap::new();
@@ -46,7 +46,7 @@ pub(super) fn keep_what_holds_for_all_copies(rows: &mut [DiffRow]) {
     }
 }
 
-/// What names a figure but for the way copies are counted.
+/// Returns the name of a figure but for the way copies are counted.
 fn without_copies(row: &DiffRow) -> String {
     let mut point = words(&row.point);
     point.retain(|(axis, _)| *axis != COPIES);

@@ -208,7 +208,7 @@ async fn return_messages(
     }
 }
 
-/// Where the first request head ends, behind its empty line.
+/// Returns where the first request head ends, behind its empty line.
 fn head_end(received: &[u8]) -> Option<usize> {
     let end = received.windows(END.len()).position(|window| window == END)?;
     Some(end + END.len())

@@ -1,4 +1,4 @@
-//! What a server cannot do here, before it is started: no such path, version, group or role, or no kernel TLS.
+//! The things that a server cannot do here, before it is started: no such path, version, group or role, or no kernel TLS.
 
 use std::sync::OnceLock;
 
@@ -149,7 +149,8 @@ pub fn kernel_obstacle() -> Option<String> {
     }
 }
 
-/// What this kernel carries. Probing loads modules and opens connections, so it is done once; a kernel does not change under a process.
+/// Returns the capabilities of this kernel. Probing loads modules and opens connections, so it is done once; a kernel does not
+/// change under a process.
 fn capabilities() -> &'static Capabilities {
     static CAPABILITIES: OnceLock<Capabilities> = OnceLock::new();
     CAPABILITIES.get_or_init(Capabilities::run)

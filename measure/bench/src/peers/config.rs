@@ -148,12 +148,12 @@ fn placeholder(line: &str) -> Option<(&str, &str, &str)> {
     })
 }
 
-/// How sessions are resumed: not at all, where resuming is off.
+/// Returns the way sessions are resumed: not at all, where resuming is off.
 fn resume_by(setup: &Setup) -> ResumeBy {
     if setup.resumes { setup.offer.resume_by } else { ResumeBy::Nothing }
 }
 
-/// Where caches keep what they keep, below a server's own folder.
+/// The folder where caches keep what they keep, below a server's own folder.
 pub(super) const CACHE_FOLDER: &str = "cache";
 /// More than any scenario lets arrive.
 pub(super) const CACHE_GIB: u64 = 4;

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 
-/// Waits until the process has ended, at most this long. Whether it has.
+/// Waits until the process has ended, at most this long. Tells whether it has ended.
 ///
 /// # Errors
 /// What pidfd_open(2), poll(2) or waitpid(2) says.
@@ -90,7 +90,7 @@ fn is_member(stat: &str, leader: u32) -> bool {
 pub fn output(command: &mut Command) -> io::Result<String> {
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    // What the programs print of themselves fits the pipes, so that nobody need read while they run.
+    // The programs' own output fits the pipes, so that nobody need read while they run.
     if !within(&mut child, OUTPUT_PATIENCE)? {
         child.kill()?;
         child.wait()?;

@@ -16,12 +16,12 @@ use crate::word::Word;
 #[derive(Clone, Debug)]
 pub struct Found {
     pub program: Program,
-    /// What is executed: the program, or the dynamic linker it was unpacked with.
+    /// The executable: the program, or the dynamic linker it was unpacked with.
     pub executable: PathBuf,
     /// Arguments before those that say what to do.
     pub arguments: Vec<OsString>,
     pub environment: Vec<(String, OsString)>,
-    /// What it says of its version, with its TLS library: `nginx 1.22.1, OpenSSL 3.0.19`.
+    /// The version, with its TLS library: `nginx 1.22.1, OpenSSL 3.0.19`.
     pub version: String,
     pub(super) release: Option<Release>,
     pub(super) openssl: Option<Release>,

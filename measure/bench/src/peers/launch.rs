@@ -18,14 +18,14 @@ use super::exit::{self, START_PATIENCE};
 #[derive(Debug)]
 pub(super) struct Launched(Child);
 
-/// What a process has to be before it counts as launched.
+/// The conditions under which a process counts as launched.
 pub(super) struct Awaited<'l> {
-    /// What messages call it.
+    /// Its name in messages.
     pub(super) program: &'l str,
     pub(super) address: SocketAddr,
     /// The number of its processes, workers included.
     pub(super) processes: usize,
-    /// What it says is written there.
+    /// The file of its messages.
     pub(super) log: &'l Path,
 }
 
@@ -57,7 +57,7 @@ impl Launched {
         exit::group(self.0.id())
     }
 
-    /// Whether it has ended, after a moment's wait for that.
+    /// Tells whether it has ended, after a moment's wait for that.
     pub(super) fn has_ended(&mut self) -> io::Result<bool> {
         exit::within(&mut self.0, ATTEMPT_STEP)
     }

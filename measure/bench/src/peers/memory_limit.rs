@@ -52,7 +52,7 @@ impl Drop for MemoryLimit {
         let members = fs::read_to_string(self.folder.join(MEMBERS)).unwrap_or_default();
         if let Some(parent) = self.folder.parent() {
             for member in members.lines() {
-                // Whoever has ended meanwhile is out of it, too.
+                // A process that has ended meanwhile is out of it, too.
                 _ = fs::write(parent.join(MEMBERS), member);
             }
         }

@@ -1,4 +1,5 @@
-//! Whether an nginx relays bytes: by its stream module, which is built in, or a file that Debian has a package of its own for.
+//! Tells whether an nginx relays bytes: by its stream module, which is built in, or a file that Debian has a package of its own
+//! for.
 
 use std::path::{Path, PathBuf};
 

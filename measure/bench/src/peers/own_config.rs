@@ -11,7 +11,7 @@ use crate::word::Word;
 /// An nginx.conf as it is used, made a template.
 pub struct ImportedNginx {
     pub template: String,
-    /// Where nginx encrypts by it, if the kernel can.
+    /// The place where nginx encrypts by it, if the kernel can.
     pub path: subject::SubjectPath,
 }
 
@@ -33,7 +33,7 @@ impl ImportedNginx {
     }
 }
 
-/// What `kettle import nginx` prints for a file.
+/// Returns what `kettle import nginx` prints for a file.
 ///
 /// # Errors
 /// A sentence for the user: kettle cannot be run, refuses the file, or prints what is not UTF-8.

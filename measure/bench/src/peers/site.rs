@@ -18,8 +18,8 @@ pub struct Site {
 impl Site {
     /// Makes the folder's files that are not there yet, reads all of them into the page cache, and checks that they are.
     ///
-    /// What is in a file matters twice: a sparse file would be read without a disk or a cache, and bytes that repeat would pass
-    /// a hash check after a mix-up.
+    /// The content of a file matters twice: a sparse file would be read without a disk or a cache, and bytes that repeat would
+    /// pass a hash check after a mix-up.
     ///
     /// # Errors
     /// A sentence for the user: a file cannot be written or read back, or the page cache does not keep it.

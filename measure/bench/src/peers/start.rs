@@ -26,7 +26,7 @@ use crate::word::Word;
 #[derive(Debug)]
 pub struct Running {
     pub address: SocketAddr,
-    /// What it says of its version, and Varnish of its own.
+    /// The version, and that of Varnish.
     pub version: String,
     /// Its configuration file, whole, and OpenSSL's behind it where the server has one of its own.
     pub config: String,
@@ -34,7 +34,7 @@ pub struct Running {
     pub template_sha256: String,
     pub command: Vec<String>,
     launched: Launched,
-    /// What keeps the bodies of a hitch that is run as a cache. It is stopped after hitch.
+    /// The Varnish that keeps the bodies of a hitch that is run as a cache. It is stopped after hitch.
     varnish: Option<Varnish>,
 }
 
@@ -118,7 +118,7 @@ fn prepare(
     Ok((command, [text.as_str(), openssl_conf].concat()))
 }
 
-/// What the configuration is made from: the operator's own, or the one for this program in this role.
+/// The template of the configuration is made from: the operator's own, or the one for this program in this role.
 fn template(subject: &Subject, setup: &Setup) -> Result<String, PeerError> {
     match &setup.config {
         Some(OwnConfig::Template(path) | OwnConfig::OfNginx(path)) => fs::read_to_string(path)
@@ -139,7 +139,7 @@ fn config_text(
         return config::filled_for(subject.program, input, template);
     }
     let filled = config::filled_for(Program::Nginx, input, template)?;
-    // Who starts it serves.
+    // The user that starts it serves.
     let filled = filled.replace("user root;\n", "");
     let path = setup.folder.join(config::file_name(Program::Nginx));
     fs::write(&path, filled).map_err(PeerError::unwritable(&path))?;

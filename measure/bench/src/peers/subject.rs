@@ -11,7 +11,7 @@ use crate::word::Word;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Subject {
     pub program: Program,
-    /// Where it encrypts; of terminators and proxies only kettle has more than `User`.
+    /// The place where it encrypts; of terminators and proxies only kettle has more than `User`.
     pub path: SubjectPath,
     pub role: Role,
 }
@@ -26,7 +26,7 @@ pub enum Program {
     Stunnel,
 }
 
-/// Where records are encrypted.
+/// The place where records are encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SubjectPath {
     /// Nowhere: plain HTTP with sendfile, the floor.
@@ -39,11 +39,11 @@ pub enum SubjectPath {
     KernelSendfile,
     /// In the kernel, from the backend's socket.
     KernelSplice,
-    /// Where kettle chooses.
+    /// A place that kettle chooses.
     Auto,
 }
 
-/// What a server does.
+/// The role of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
     /// It has the bodies itself: files, or a response in memory.
@@ -56,7 +56,7 @@ pub enum Role {
     Proxy,
 }
 
-/// How a server is to be run. The same for all subjects of a comparison, but for the port.
+/// The setup of a server. The same for all subjects of a comparison, but for the port.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Its own processors; it runs nowhere else.
@@ -78,8 +78,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// How many of its processors the server can keep busy: a configuration of the operator's own says by itself how many workers
-    /// there are.
+    /// The number of its processors the server can keep busy: a configuration of the operator's own says by itself how many
+    /// workers there are.
     pub fn cpus_used(&self) -> usize {
         if self.config.is_some() { self.cpus.len() } else { self.cpus.len().min(self.workers) }
     }
@@ -95,7 +95,7 @@ pub enum OwnConfig {
 }
 
 /// Of kettle's subjects those that are held against other servers, the first of them that was measured: what people get who set
-/// nothing. Where responses are kept, files are there to be compared with.
+/// nothing. If responses are kept, files are there to be compared with.
 pub const OURS: &[&str] = &[
     "kettle cache auto",
     "kettle cache user",

@@ -16,7 +16,7 @@ use super::subject::Setup;
 /// A Varnish that runs.
 #[derive(Debug)]
 pub(super) struct Varnish {
-    /// Where it takes plain HTTP.
+    /// The address where it takes plain HTTP.
     pub(super) address: SocketAddr,
     /// Its command, as a comment, and what it was configured with.
     pub(super) config: String,

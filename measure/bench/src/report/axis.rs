@@ -96,7 +96,7 @@ impl Axis {
         self.named.iter().filter(within).cloned().collect()
     }
 
-    /// What a value is called where the reader wants it exactly.
+    /// Returns the name of a value where the reader wants it exactly.
     pub fn exactly(&self, value: f64) -> String {
         match self.unit.as_str() {
             "×" => format!("{}×", number::digits(value)),
@@ -108,7 +108,7 @@ impl Axis {
         }
     }
 
-    /// Where a point lies, in words: `at the 55th percentile`, `for 64 KiB`, `at 1,600/s`.
+    /// Returns where a point lies, in words: `at the 55th percentile`, `for 64 KiB`, `at 1,600/s`.
     pub fn place(&self, value: f64) -> String {
         if self.label == PERCENTILE {
             return format!("at the {} percentile", ordinal(value));
@@ -124,7 +124,7 @@ impl Axis {
         }
     }
 
-    /// What a value is called where only its size matters.
+    /// Returns the name of a value where only its size matters.
     pub fn roughly(&self, value: f64) -> String {
         let (divisor, unit) = number::fitting(&self.unit, value);
         let text = number::digits_of(value / divisor, if value >= 100.0 * divisor { 3 } else { 2 });

@@ -7,11 +7,11 @@ use super::style::Style;
 
 #[derive(Clone, Debug)]
 pub struct Bars {
-    /// What their lengths mean.
+    /// The meaning of their lengths.
     pub axis: Axis,
     /// From top to bottom.
     pub groups: Vec<Group>,
-    /// What the parts of each bar are, from the left; empty for bars in one piece.
+    /// The names of the parts of each bar, from the left; empty for bars in one piece.
     pub parts: Vec<String>,
     /// Which part's end the written value is: the last, or the first where later parts are only more of the same.
     pub value_is_first: bool,
@@ -30,7 +30,7 @@ pub struct Group {
 pub struct Bar {
     pub label: String,
     pub style: Style,
-    /// Where each part ends, from left to right.
+    /// The ends of the parts, from left to right.
     pub ends: Vec<f64>,
     /// The interval of the whole.
     pub interval: (f64, f64),

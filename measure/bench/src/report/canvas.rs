@@ -10,7 +10,7 @@ pub struct Drawing {
     pub content: Markup,
 }
 
-/// How much room there is.
+/// The room there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     /// A phone, or a small panel among many.
@@ -57,14 +57,14 @@ impl Canvas {
         Drawing { width, height, content: self.0 }
     }
 
-    /// What is drawn inside shares the classes.
+    /// Shapes drawn inside share the classes.
     pub fn group(&mut self, class: &str, draw: impl FnOnce(&mut Canvas)) {
         self.0.open("g", &[("class", class)]);
         draw(self);
         self.0.close("g");
     }
 
-    /// What is drawn inside looks like this and fades when another such group is pointed at.
+    /// Shapes drawn inside look like this and fade when another such group is pointed at.
     pub fn series(&mut self, style: Style, draw: impl FnOnce(&mut Canvas)) {
         self.group(&format!("s {} {}", style.colour, style.stroke), draw);
     }
@@ -145,7 +145,7 @@ impl Canvas {
     }
 }
 
-/// How wide a text is at most, at a font size: no fonts are known here, so each letter counts as in a wide one.
+/// Returns the width of a text is at most, at a font size: no fonts are known here, so each letter counts as in a wide one.
 pub fn text_width(text: &str, size: f64) -> f64 {
     let letters = text.chars().map(|letter| match letter {
         'i' | 'j' | 'l' | '.' | ',' | ':' | '\'' | '|' | '!' | ' ' | '\u{a0}' => 0.34,

@@ -13,13 +13,13 @@ pub struct Chart {
     /// Its name in addresses and file names: letters, digits and hyphens.
     pub name: String,
     pub question: String,
-    /// What was found, computed; empty if nothing can be said.
+    /// The conclusion, computed; empty if nothing can be said.
     pub conclusion: String,
-    /// What was found, where that is more than a sentence.
+    /// The findings, where that is more than a sentence.
     pub answers: Table,
-    /// What it is drawn for, where a question has several drawings: one key size, one way of resuming.
+    /// The panels, where a question has several drawings: one key size, one way of resuming.
     pub panels: Vec<Part>,
-    /// How much of the page it takes.
+    /// The part of the page that it takes.
     pub width: ChartWidth,
     /// A word on how to read it, where that is not plain.
     pub note: String,
@@ -31,7 +31,7 @@ pub struct Chart {
 pub struct Part {
     /// The heading it and its neighbours stand under, empty where there is none.
     pub group: String,
-    /// What it shows, empty where there is only one.
+    /// The label of the content, empty where there is only one.
     pub label: String,
     pub picture: Picture,
 }
@@ -43,7 +43,7 @@ pub enum Picture {
     Dots(Dots),
 }
 
-/// How much of the page a chart takes.
+/// The part of the page that a chart takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChartWidth {
     #[default]
@@ -58,7 +58,7 @@ impl Part {
         Self { group: String::new(), label: label.into(), picture }
     }
 
-    /// What it shows, with its heading.
+    /// Writes its content, with its heading.
     pub fn title(&self) -> String {
         let words = [self.label.as_str(), self.group.as_str()];
         words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")

@@ -20,7 +20,7 @@ use super::speech;
 use super::style::Style;
 use crate::results::Value;
 
-/// What a scenario is on the page.
+/// The form of a scenario on the page.
 type Charted = (&'static str, &'static str, fn(&ScenarioResults) -> Vec<Chart>);
 
 /// Each scenario with the question it answers and its charts.
@@ -105,7 +105,7 @@ fn over(
     chart
 }
 
-/// How the subjects compare at the largest value of an axis.
+/// Says how the subjects compare at the largest value of an axis.
 fn at_most(samples: &Samples, axis: &str, figure: &str) -> String {
     let samples = samples.having(figure);
     let facets = samples.facets(&[axis]);

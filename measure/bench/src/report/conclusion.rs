@@ -1,4 +1,4 @@
-//! What a chart shows, in one computed sentence: who needs least, and where curves cross.
+//! The meaning of a chart, in one computed sentence: the subject that needs least, and where curves cross.
 
 mod compared;
 

@@ -8,7 +8,7 @@ use crate::stats::Estimate;
 
 #[derive(Clone, Debug)]
 pub struct Dots {
-    /// What their places mean.
+    /// The meaning of their places.
     pub axis: Axis,
     /// From top to bottom.
     pub rows: Vec<DotRow>,

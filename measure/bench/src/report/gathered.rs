@@ -13,11 +13,11 @@ pub struct Gathered<'a> {
     pub scenarios: Vec<ScenarioResults<'a>>,
 }
 
-/// What a file has of one scenario.
+/// The results of one scenario in a file.
 #[derive(Clone, Debug, Default)]
 pub struct ScenarioResults<'a> {
     pub name: &'a str,
-    /// What its figures count.
+    /// True if its figures count work.
     pub is_work: bool,
     pub rules: Vec<&'a str>,
     /// The servers as they were started.

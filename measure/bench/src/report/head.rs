@@ -37,7 +37,7 @@ pub fn place(files: &[Gathered]) -> String {
     ])
 }
 
-/// Where the numbers of a chart come from, in one line.
+/// Says in one line where the numbers of a chart come from.
 pub fn caption(file: &Gathered) -> String {
     let Some(run) = file.runs.first() else { return String::new() };
     in_a_line(&[

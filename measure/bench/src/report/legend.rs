@@ -1,4 +1,4 @@
-//! What the curves of a chart are called: beside their ends where there is room, else in rows above.
+//! The names of the curves of a chart are called: beside their ends where there is room, else in rows above.
 
 use super::canvas::{Anchor, Canvas, text_width};
 use super::style::Style;

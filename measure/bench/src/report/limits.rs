@@ -1,4 +1,4 @@
-//! What a run cannot show: what was said to be missing, what follows from the machine, and what the samples warn of.
+//! The limits of a run: what was said to be missing, what follows from the machine, and the warnings of the samples.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub fn write(page: &mut Markup, files: &[Gathered]) {
     page.raw("</section>");
 }
 
-/// What follows from the machine.
+/// Returns the limits by the machine.
 fn of_machine(file: &Gathered) -> Vec<String> {
     let Some(run) = file.runs.first() else { return Vec::new() };
     let machine = &run.machine;
@@ -67,7 +67,7 @@ fn of_machine(file: &Gathered) -> Vec<String> {
     limits
 }
 
-/// What follows from the samples.
+/// Returns the limits by the samples.
 fn of_samples(file: &Gathered) -> Vec<String> {
     let mut limits = Vec::new();
     let (mut few, mut unfinished) = (Vec::new(), Vec::new());

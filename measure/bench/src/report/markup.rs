@@ -44,7 +44,7 @@ impl Markup {
         self.close(tag);
     }
 
-    /// What was built elsewhere.
+    /// Appends markup that was built elsewhere.
     pub fn append(&mut self, other: &Markup) {
         self.0.push_str(&other.0);
     }

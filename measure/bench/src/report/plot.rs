@@ -18,7 +18,7 @@ pub struct Plot {
 #[derive(Clone, Debug)]
 pub struct Panel {
     pub y: Axis,
-    /// What is drawn in it, the most important first.
+    /// The curves, the most important first.
     pub curves: Vec<Curve>,
     /// Values worth a line across.
     pub guides: Vec<(f64, String)>,
@@ -52,7 +52,7 @@ pub struct Mark {
     pub style: Style,
 }
 
-/// Where the inside of a panel lies.
+/// The inside of a panel.
 #[derive(Clone, Copy)]
 struct Frame {
     left: f64,

@@ -68,10 +68,10 @@ fn is_same_point(a: &Sample, b: &Sample) -> bool {
     a.scenario == b.scenario && a.part == b.part && a.point == b.point
 }
 
-/// Where a name says that the server chooses, whatever it does.
+/// The word in a name by which the server chooses, whatever it does.
 const AUTO: &str = " auto";
 
-/// What a server spends.
+/// The figures of a server's costs.
 const COSTS: &[&str] = &[
     figure::CPU_NS_PER_REQUEST.name,
     figure::CPU_US_PER_TRANSACTION.name,

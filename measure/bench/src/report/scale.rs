@@ -1,6 +1,6 @@
 //! From values to places on the page, and the round values an axis names.
 
-/// How an axis is divided.
+/// The division of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScaleKind {
     Linear,
@@ -34,7 +34,7 @@ impl Scale {
         Self { kind, low, high, from, to }
     }
 
-    /// Where the value lies; outside values are held at the ends.
+    /// Returns the place of the value lies; outside values are held at the ends.
     pub fn at(&self, value: f64) -> f64 {
         let value = if value.is_finite() { value.clamp(self.low, self.high) } else { self.low };
         let share = match self.kind {

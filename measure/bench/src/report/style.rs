@@ -1,4 +1,4 @@
-//! How a subject looks in every chart: a colour for its program, a dash and a marker for where it encrypts.
+//! The looks of a subject in every chart: a colour for its program, a dash and a marker for where it encrypts.
 
 /// The looks of one line, dot or bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Style {
         Self { colour, stroke, marker }
     }
 
-    /// What is neither good nor bad: what was asked for.
+    /// The style of what is neither good nor bad: what was asked for.
     pub const ASKED: Style = Style { colour: "c-neutral", stroke: "p-write", marker: Marker::None };
 
     pub const FAILED: Style = Style { colour: "c-bad", stroke: "p-user", marker: Marker::None };
@@ -63,7 +63,7 @@ pub fn program(subject: &str) -> &str {
     subject.split(' ').next().unwrap_or(subject)
 }
 
-/// What a subject's name has after the program, or the program if that is all.
+/// Returns the part of a subject's name has after the program, or the program if that is all.
 pub fn way(subject: &str) -> &str {
     subject.split_once(' ').map_or(subject, |(_, rest)| rest)
 }

@@ -1,4 +1,4 @@
-//! How far a run can be trusted, in one line with its reasons, and what it says nothing about.
+//! The trust in a run, in one line with its reasons, and what it says nothing about.
 
 use super::gathered::Gathered;
 use super::number;
@@ -10,11 +10,11 @@ use crate::stats::comparison::SAMPLES_MIN;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trust {
-    /// What the first line says where this machine gave no run without warnings.
+    /// The first line where this machine gave no run without warnings.
     pub first: Option<String>,
     pub level: &'static str,
     pub reasons: Vec<String>,
-    /// What nobody may conclude from it about kernel TLS.
+    /// The warning about kernel TLS.
     pub kernel: Option<String>,
 }
 

@@ -34,9 +34,9 @@ pub struct PageVerdict {
 #[derive(Clone, Debug)]
 pub struct VerdictRow {
     pub question: &'static Question,
-    /// What exactly was measured.
+    /// The subject of the measurement.
     pub about: String,
-    /// What it was spent for: `for a 1 MiB file`.
+    /// The purpose of the cost: `for a 1 MiB file`.
     pub purpose: String,
     /// The answer beside each other program, as many as there are columns.
     pub cells: Vec<Option<VerdictCell>>,
@@ -47,17 +47,17 @@ pub struct VerdictRow {
 pub struct VerdictCell {
     /// Ours as a multiple of theirs.
     pub ratio: Interval,
-    /// What that comes to.
+    /// The outcome.
     pub outcome: Outcome,
     /// The number of rounds the side with fewer has.
     pub rounds: usize,
     /// Ours and theirs in their unit.
     pub values: (f64, f64),
-    /// What is compared, of kettle and of the other.
+    /// The subjects compared, of kettle and of the other.
     pub subjects: (String, String),
 }
 
-/// What a ratio comes to.
+/// The outcome of a ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Ours needs less.
@@ -146,7 +146,7 @@ impl PageVerdict {
         let parts = said.iter().map(|(row, cell)| {
             let phrase = row.question.phrase();
             let ratio = cell.ratio.middle;
-            // What a part shares with the one before is not said again.
+            // The words that a part shares with the one before is not said again.
             let part = if before == Some((phrase.verb, phrase.thing)) {
                 let times = if ratio < 1.0 { "" } else { " times" };
                 format!("{}{times} {}", speech::multiple(ratio), row.purpose)
@@ -165,7 +165,7 @@ impl PageVerdict {
 /// Answers by the program beside which they were found.
 type Cells = Vec<(String, VerdictCell)>;
 
-/// The answer to a question, and the size or rate it holds for. Where two comparisons asked the same, the one with more rounds
+/// The answer to a question, and the size or rate it holds for. If two comparisons asked the same, the one with more rounds
 /// is the surer.
 /// `1.22.1, OpenSSL 3.0.19`; several where several were measured.
 fn versions(peer: &str, scenarios: &[&ScenarioResults]) -> String {

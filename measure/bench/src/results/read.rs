@@ -13,9 +13,9 @@ pub struct Results {
     pub scenarios: Vec<ScenarioLine>,
     /// The servers as they were started; once for each time.
     pub subjects: Vec<SubjectLine>,
-    /// What was measured, in the order of time.
+    /// The samples, in the order of time.
     pub samples: Vec<Sample>,
-    /// What could not be, and was not later.
+    /// The parts that could not be measured, and were not later.
     pub absents: Vec<Absent>,
     /// The scenarios that were measured to their end.
     pub complete: Vec<String>,
@@ -56,7 +56,7 @@ pub fn parse(bytes: &[u8]) -> Result<Results, String> {
 }
 
 impl Results {
-    /// What the figures count; nothing if nothing was measured.
+    /// Returns the clock of the figures; nothing if nothing was measured.
     pub fn clock(&self) -> Option<Clock> {
         self.runs.first().map(|run| run.clock)
     }

@@ -214,7 +214,7 @@ fn what_was_missing_and_is_there_later_is_missing_no_longer() {
         "kettle auto, p256, 64 KiB",
         "kettle auto, p256, 64 KiB, round 1",
         REST,
-        // What of another round, another subject, and of nothing that a sample shows, stays.
+        // A line of another round, another subject, and of nothing that a sample shows, stays.
         "kettle auto, p256, 64 KiB, round 2",
         "nginx user, p256, 64 KiB",
         "memory traffic",
@@ -223,7 +223,7 @@ fn what_was_missing_and_is_there_later_is_missing_no_longer() {
     lines.extend(missing.map(absent));
     lines.push(Line::Sample(sample(1)));
     lines.push(Line::Complete { scenario: "web-sizes".to_owned() });
-    // What fails behind a sample failed after all.
+    // A part that fails behind a sample failed after all.
     lines.push(absent("kettle auto, p256, 64 KiB"));
     let place = place();
     write(&place, &lines);

@@ -14,7 +14,7 @@ pub struct Writer {
     path: PathBuf,
 }
 
-/// What to say of a file that cannot be written, for `map_err`.
+/// Returns the message about a file that cannot be written, for `map_err`.
 fn unwritten(path: &Path) -> impl FnOnce(io::Error) -> String {
     move |error| {
         let is_there = error.kind() == io::ErrorKind::AlreadyExists;

@@ -1,4 +1,4 @@
-//! What scenarios measure with: a run's files and servers, samples in interleaved rounds, and what of them is there already.
+//! The equipment of scenarios: a run's files and servers, samples in interleaved rounds, and what of them is there already.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -25,10 +25,10 @@ pub struct Bench<'a> {
     pub options: &'a Options,
     pub cores: &'a Cores,
     pub(super) scenario: &'static str,
-    /// Where files to serve, configurations and sockets are put.
+    /// The folder of files to serve, configurations and sockets.
     pub(super) folder: &'a Path,
     pub(super) site: Option<Site>,
-    /// What all terminators and caches stand before.
+    /// The backend of all terminators and caches.
     pub(super) backend: Option<Backend>,
     pub(super) write: &'a mut dyn FnMut(&Line) -> Result<(), BenchError>,
     pub(super) on_event: &'a mut dyn FnMut(Event<'_>),
@@ -220,7 +220,7 @@ impl<'a> Bench<'a> {
         (self.write)(&Line::Absent(absent))
     }
 
-    /// What came of an attempt; one that the server made fail is a line on what this run cannot show.
+    /// Returns the result of an attempt; one that the server made fail is a line on what this run cannot show.
     ///
     /// # Errors
     /// An error of `outcome` for which neither the server nor the load is to blame; [`BenchError::Results`] if the line cannot be written.
@@ -297,7 +297,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// The numbers of connections to compare. What the machine cannot hold is said instead.
+    /// The numbers of connections to compare. A number that the machine cannot hold is named instead.
     ///
     /// # Errors
     /// [`BenchError::Results`] if a line on what the machine cannot hold cannot be written.

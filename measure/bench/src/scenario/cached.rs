@@ -1,5 +1,6 @@
-//! `cached`: responses of a backend that are kept. What one costs beside the same file from a route, what one costs that has to
-//! come first, how long those wait who ask for one that is arriving, and what the disk adds where memory does not hold them all.
+//! `cached`: responses of a backend that are kept. The cost of a stored response beside the same file from a route, what one
+//! costs that has to come first, how long those wait who ask for one that is arriving, and what the disk adds where memory does
+//! not hold them all.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,9 +1,10 @@
-//! What the machine can hold of a load: descriptors and ports. A scenario refuses what is beyond it, with the number that is missing.
+//! The bounds of the machine for a load: descriptors and ports. A scenario refuses what is beyond it, with the number that is
+//! missing.
 
 pub use kettle_kernel::process::cpus_allowed;
 use rustix::process::{Resource, getrlimit};
 
-/// What to say if so many connections at once are more than this process and a server started by it may have open.
+/// Returns the message if so many connections at once are more than this process and a server started by it may have open.
 pub fn refuse_connections(connections: u32) -> Option<String> {
     too_many(connections, 1, limit())
 }
@@ -28,7 +29,7 @@ fn too_many(connections: u32, sockets_each: u64, limit: u64) -> Option<String> {
     })
 }
 
-/// How many source addresses are needed for so many connections at once and so many new ones a second.
+/// Returns how many source addresses are needed for so many connections at once and so many new ones a second.
 ///
 /// A closed connection keeps its pair of ports for a minute. All of 127.0.0.0/8 is this machine, so there are always enough.
 pub fn sources(connections: u32, new_per_second: f64) -> u8 {

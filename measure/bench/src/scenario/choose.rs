@@ -20,7 +20,7 @@ pub fn subjects(usual: &[Subject], options: &Options) -> Result<Vec<Subject>, Be
         true => usual
             .iter()
             .copied()
-            // What is usual keeps its order; the rest of what was asked for follows.
+            // The usual ones keep their order; the rest of those asked for follows.
             .chain(all().filter(|it| !usual.contains(it)))
             .filter(|it| is_wanted(it))
             .collect(),
@@ -85,7 +85,7 @@ pub const fn cache(program: Program, path: SubjectPath) -> Subject {
     Subject { program, path, role: Role::Cache }
 }
 
-/// Everything a server could do at all. What one cannot do here, its own part of [`crate::peers`] knows.
+/// Everything a server could do at all. The things that one cannot do here, its own part of [`crate::peers`] knows.
 fn all() -> impl Iterator<Item = Subject> {
     let of_program = |program: Program| {
         let of_path = move |path: SubjectPath| {

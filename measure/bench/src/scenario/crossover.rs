@@ -58,7 +58,7 @@ pub fn of(first: &[(f64, Estimate)], second: &[(f64, Estimate)]) -> Option<Cross
     }
 }
 
-/// Where the ratio of the two costs passes 1, with both on logarithmic axes.
+/// Returns where the ratio of the two costs passes 1, with both on logarithmic axes.
 fn between(below: &(f64, Estimate, Estimate), above: &(f64, Estimate, Estimate)) -> f64 {
     let ratio =
         |(_, first, second): &(f64, Estimate, Estimate)| (second.median / first.median).ln();

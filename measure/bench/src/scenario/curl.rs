@@ -39,7 +39,7 @@ pub fn download(load: &Load) -> Result<Outcome, BenchError> {
     outcome(load, &seen)
 }
 
-/// What curl writes after a download.
+/// The output of curl after a download.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Seen {
     status: u16,

@@ -15,7 +15,7 @@ pub enum BenchError {
     /// A server failed: it did not start, ended, or did not do what was measured.
     Server {
         subject: String,
-        /// What it did, and what to look at.
+        /// The failure, and what to look at.
         why: String,
     },
     /// The load could not be made, or was not the one asked for.
@@ -27,18 +27,18 @@ pub enum BenchError {
     },
     /// The results file is not one that can be gone on with.
     Results(String),
-    /// The user ended the run. What was measured is kept.
+    /// The user ended the run. The samples so far are kept.
     Stopped,
     Bug(String),
 }
 
 impl BenchError {
-    /// What a server did wrong.
+    /// Returns the error of a server.
     pub fn server(subject: impl fmt::Display, why: impl fmt::Display) -> Self {
         Self::Server { subject: subject.to_string(), why: why.to_string() }
     }
 
-    /// What happened to a file, for `map_err`.
+    /// Returns the error of a file, for `map_err`.
     pub fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::File { path, source }

@@ -1,4 +1,4 @@
-//! What a run tells whoever watches it.
+//! The events of a run for those that watch it.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub enum Event<'e> {
 #[derive(Clone, Debug)]
 pub struct Sampling<'e> {
     pub subject: &'e str,
-    /// Where on the axes, in words.
+    /// The point on the axes, in words.
     pub place: &'e str,
     /// The round, from 0.
     pub round: u32,
@@ -35,6 +35,6 @@ pub struct Sampling<'e> {
     pub samples_planned: usize,
     /// The time this scenario still takes, about.
     pub left: Duration,
-    /// How far this sample is.
+    /// The progress of this sample.
     pub progress: Progress,
 }

@@ -1,4 +1,5 @@
-//! What of the options a scenario heeds. What nobody heeds is refused: a figure that was asked for and left out would be taken for measured.
+//! The options that a scenario heeds. An option that nobody heeds is refused: a figure that was asked for and left out would be
+//! taken for measured.
 
 use super::error::BenchError;
 use super::options::{DownloadClient, Options};
@@ -12,7 +13,7 @@ pub enum Takes {
     All,
 }
 
-/// What all scenarios take one of, unless they compare it.
+/// The options of which all scenarios take one, unless they compare it.
 const USUAL: &[&str] = &["--suite", "--group", "--key", "--workers"];
 
 /// Refuses options that none of these scenarios heeds, more values than one of them takes, and requests at once without HTTP/2.

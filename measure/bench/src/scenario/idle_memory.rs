@@ -92,7 +92,7 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// What is on the axes.
+/// The point on the axes.
 struct IdlePoint {
     connections: u32,
     requests: u32,
@@ -160,8 +160,8 @@ fn held<T>(
     }
 }
 
-/// What to say of fewer connections than were to be held. One that could not be opened or asked is a failure; a plain one has no
-/// handshake to count.
+/// Returns the message about fewer connections than were to be held. One that could not be opened or asked is a failure; a
+/// plain one has no handshake to count.
 fn shortfall(load: &Load, connections: u32, outcome: &Outcome) -> Option<String> {
     let failed: u64 = outcome.failures.values().sum();
     let (all, of_plain) = (u64::from(connections), u64::from(connections).saturating_sub(failed));

@@ -1,4 +1,4 @@
-//! What a sample is made of: the client's figures and the server's, on one clock.
+//! The parts of a sample: the client's figures and the server's, on one clock.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,9 +18,9 @@ use crate::stats::relative;
 /// A load with what it cost.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// What the client saw, without the warm-up.
+    /// The outcome for the client, without the warm-up.
     pub outcome: Outcome,
-    /// What the server used. See [`Measured::cpu`] for the part that belongs to the outcome.
+    /// The usage of the server. See [`Measured::cpu`] for the part that belongs to the outcome.
     pub usage: Usage,
     /// True if `usage` covers the whole load to its end, rather than a window that lies within it.
     pub is_whole: bool,
@@ -28,7 +28,7 @@ pub struct Measured {
     pub kernel_connections: Option<u64>,
     /// The number of processors the server can use.
     pub server_cpus: usize,
-    /// How many the client has, and with it the backend of terminators and caches.
+    /// The number of processors that the client has, and with it the backend of terminators and caches.
     pub client_cpus: usize,
     pub warnings: Vec<String>,
     /// Why it is implausible and to be measured again.
@@ -48,7 +48,7 @@ impl Measured {
         }
     }
 
-    /// How busy the client's side was, from 0 to 1: its busiest thread, or its processors with all that runs on them.
+    /// Returns how busy the client's side was, from 0 to 1: its busiest thread, or its processors with all that runs on them.
     pub fn client_busy(&self) -> f64 {
         let used = self.usage.client.as_secs_f64();
         match self.outcome.thread_busy.iter().copied().reduce(f64::max) {

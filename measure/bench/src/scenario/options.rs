@@ -1,4 +1,4 @@
-//! What the user asked for, as the command line has it; everything left open is the scenario's to choose.
+//! The wishes of the user, as the command line has them; everything left open is the scenario's to choose.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,20 +13,20 @@ use crate::number::{parse_count, parse_positive, parse_time};
 use crate::peers::subject::{CertificateKey, OwnConfig, Program, Role, SubjectPath};
 use crate::word::Word;
 
-/// What the user asked for. `None` leaves it to the scenario.
+/// The wishes of the user. `None` leaves it to the scenario.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "What is compared (lists with commas)")]
 pub struct Options {
-    /// How much time the answer is worth.
+    /// The time that the answer is worth.
     #[arg(skip)]
     pub effort: Effort,
     /// Programs: kettle, nginx, haproxy, hitch, stunnel
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Program::from_word)]
     pub servers: Option<Vec<Program>>,
-    /// Where they encrypt: plain, user, kernel-write, kernel-sendfile, kernel-splice, auto
+    /// The places where they encrypt: plain, user, kernel-write, kernel-sendfile, kernel-splice, auto
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = SubjectPath::from_word)]
     pub paths: Option<Vec<SubjectPath>>,
-    /// What they do: files, terminator, cache, proxy
+    /// The roles: files, terminator, cache, proxy
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Role::from_word)]
     pub roles: Option<Vec<Role>>,
     /// Sizes of bodies, such as 1k,64k,10M
@@ -62,7 +62,7 @@ pub struct Options {
     /// Throughputs in Gb/s (streaming)
     #[arg(long = "throughput", value_name = "LIST", value_delimiter = ',', value_parser = parse_positive)]
     pub throughputs: Option<Vec<f64>>,
-    /// Who downloads in nginx-1g: own or curl
+    /// The client in nginx-1g: own or curl
     #[arg(long, default_value = "own", value_name = "CLIENT", value_parser = DownloadClient::from_word)]
     pub client: DownloadClient,
     /// Rounds over all servers [default: by effort]
@@ -81,7 +81,7 @@ pub struct Options {
     /// made from `kettle bench config nginx`
     #[arg(long = "config", value_name = "PROGRAM=FILE", value_parser = own_config, help_heading = HOW)]
     pub configs: Vec<(Program, OwnConfig)>,
-    /// Where the files to serve are put while measuring; they should fit into memory
+    /// The folder of the files to serve while measuring; they should fit into memory
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = HOW)]
     pub directory: Option<PathBuf>,
     /// The operator's own nginx.conf, if nginx has one that is no template.
@@ -131,11 +131,11 @@ fn own_config(text: &str) -> Result<(Program, OwnConfig), String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnNginx {
     pub file: PathBuf,
-    /// Where nginx encrypts by it on this machine.
+    /// The place where nginx encrypts by it on this machine.
     pub path: SubjectPath,
 }
 
-/// How much time an answer is worth.
+/// The time that an answer is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
     /// A first look.
@@ -147,7 +147,7 @@ pub enum Effort {
     Thorough,
 }
 
-/// Who downloads.
+/// The client that downloads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DownloadClient {
     /// This program, which discards what it received.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::results::{Point, Sample, Value};
 use crate::stats::Estimate;
 
-/// What makes a sample the one it is. Two samples with the same key are the same measurement.
+/// The key of a sample. Two samples with the same key are the same measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Key {
     pub scenario: String,
@@ -68,14 +68,14 @@ pub fn interleaved<T>(rounds: u32, subjects: &[T]) -> impl Iterator<Item = (u32,
     (0..rounds).flat_map(move |round| subjects.iter().map(move |subject| (round, subject)))
 }
 
-/// What is left of a scenario's samples, and how long it takes.
+/// The rest of a scenario's samples, and how long it takes.
 #[derive(Clone, Debug, Default)]
 pub struct Remaining {
     planned: usize,
     there: usize,
-    /// What a sample was said to take, before any was seen.
+    /// The time that a sample was said to take, before any was seen.
     expected: Duration,
-    /// What samples took in this run, with everything around them.
+    /// The times that samples took in this run, with everything around them.
     seen: Vec<Duration>,
 }
 
@@ -139,7 +139,7 @@ pub fn medians<'s>(
     estimates.collect()
 }
 
-/// How many of the last samples say how long the next ones take.
+/// The number of the last samples that say how long the next ones take.
 const RECENT: usize = 20;
 
 #[cfg(test)]

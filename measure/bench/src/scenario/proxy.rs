@@ -31,7 +31,7 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-/// What a server is asked for, and what it did before.
+/// The traffic: what a server is asked for, and what it did before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Traffic {
     /// Requests to a process that was just started.
@@ -107,7 +107,7 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// The backend: nginx with plain files on the client's first processor. Where there is none, the backend of terminators stands in.
+/// The backend: nginx with plain files on the client's first processor. If there is none, the backend of terminators stands in.
 fn start_nginx(bench: &mut Bench<'_>) -> Result<Option<Running>, BenchError> {
     let found = match peers::find(Program::Nginx) {
         Ok(found) => found,

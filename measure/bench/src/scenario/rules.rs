@@ -8,7 +8,7 @@ use super::options::{Options, OwnNginx, first};
 use crate::peers::subject::{CertificateKey, OwnConfig, Program};
 use crate::word::Word;
 
-/// What client and servers agree on unless a scenario compares it: one choice each.
+/// Returns the offer of client and servers unless a scenario compares it: one choice each.
 pub fn offer(options: &Options) -> Offer {
     Offer {
         version: options.version.unwrap_or(Version::Tls13),
@@ -69,7 +69,7 @@ fn by_own_nginx(own: &OwnNginx, options: &Options) -> Vec<String> {
     ]
 }
 
-/// What both sides speak.
+/// Returns the common words of both sides.
 fn agreed(options: &Options) -> String {
     let Offer { version, cipher, group, http2, .. } = offer(options);
     let agreed = format!("TLS {} with {} and {}", version.word(), cipher.word(), group.word());

@@ -33,7 +33,7 @@ pub struct Request {
     /// The commit it was built from, if known.
     pub commit: Option<String>,
     pub command: Vec<String>,
-    /// Where it was called.
+    /// The folder of the call.
     pub folder: Option<PathBuf>,
 }
 
@@ -92,7 +92,7 @@ pub fn run(
     Ok(ended)
 }
 
-/// What a scenario needs for its turn.
+/// The needs of a scenario for its turn.
 struct ScenarioRun<'t> {
     request: &'t Request,
     cores: &'t Cores,
@@ -173,7 +173,7 @@ fn scenarios(request: &Request, earlier: &Results) -> Result<Vec<&'static Scenar
     Ok(SCENARIOS.iter().filter(is_asked).collect())
 }
 
-/// What is in the results file already.
+/// Returns the content of the results file so far.
 fn earlier(request: &Request, machine: &Machine) -> Result<Results, BenchError> {
     let path = &request.results;
     if !request.resumes {

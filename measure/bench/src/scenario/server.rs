@@ -23,7 +23,7 @@ use crate::peers::{self, PeerError};
 use crate::results::{self, Line, Point, SubjectLine};
 
 impl Bench<'_> {
-    /// How servers are run unless a scenario compares it.
+    /// Returns how servers are run unless a scenario compares it.
     pub fn setup(&self) -> Setup {
         let workers = first(&self.options.workers);
         let most = self.cores.server.len();
@@ -268,7 +268,7 @@ impl Bench<'_> {
         let kernel_connections = moved(&whole);
         let usage = window.usage(&last).unwrap_or(whole);
         if !is_whole {
-            // What it still does must not fall into the next server's turn.
+            // Its remaining work must not fall into the next server's turn.
             system.settle(SETTLE_MAX).map_err(broken)?;
         }
         proven(server, kernel_connections)?;
@@ -345,12 +345,12 @@ impl Window {
         }
     }
 
-    /// What was used between the edges; `None` if the load has no warm-up to leave out, or its end was missed.
+    /// Returns the usage between the edges; `None` if the load has no warm-up to leave out, or its end was missed.
     fn usage(&self, after: &Snapshot) -> Option<Usage> {
         Some(self.last.as_ref().unwrap_or(after).since(self.first.as_ref()?))
     }
 
-    /// What the figures then are: of the whole load.
+    /// The figures are then those of the whole load.
     fn misses_warm_up(&self, load: &Load) -> Option<&'static str> {
         (!load.warm_up.is_zero() && self.first.is_none()).then_some(WARM_UP_COUNTED)
     }
@@ -397,9 +397,9 @@ fn with_mend(subject: &Subject, why: &str) -> String {
     }
 }
 
-/// What to do instead of going on.
+/// The advice in place of going on.
 pub const BEGIN_ANEW: &str = "; begin a new run, and compare the two with `kettle bench diff`";
-/// What a configuration of the operator's own may ask for.
+/// The offers for which a configuration of the operator's own may ask.
 const OTHER_OFFER: &str =
     "the client offers what --tls, --suite and --group say: choose what this configuration allows";
 const WARM_UP_COUNTED: &str =

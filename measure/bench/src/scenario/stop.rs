@@ -8,7 +8,7 @@ use std::thread;
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Whether the user wants the run to end. Clones are the same wish.
+/// The wish of the user to end the run. Clones are the same wish.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     after_sample: Arc<AtomicBool>,

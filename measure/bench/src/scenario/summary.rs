@@ -1,4 +1,5 @@
-//! What a run found, for the terminal: a few tables, and kettle beside each other server in a sentence. The page has all of it.
+//! The findings of a run, for the terminal: a few tables, and kettle beside each other server in a sentence. The page has all
+//! of it.
 
 mod spread;
 mod verdict;

@@ -1,5 +1,6 @@
 //! `tps-ramp`: how many transactions a second a server holds, and within which latency: connect, TLS, one small answer, close.
-//! Bernat compared TLS servers so in 2011. What a transaction costs the server is told too, and holds where the client is weak.
+//! Bernat compared TLS servers so in 2011. The cost of a transaction for the server is told too, and holds where the client is
+//! weak.
 
 pub mod cells;
 pub mod costs;
@@ -89,7 +90,7 @@ fn rules(options: &Options) -> Vec<String> {
     ]
 }
 
-/// Who has the body that is asked for.
+/// Says who has the body that is asked for.
 fn footing(options: &Options) -> &'static str {
     match options.roles.as_deref() {
         Some([Role::Terminator]) => {
@@ -318,7 +319,7 @@ pub fn new_connections(
     }
 }
 
-/// How a ramp goes, with the lengths of its steps.
+/// The course of a ramp, with the lengths of its steps.
 struct Steps {
     slope: Slope,
     coarse: Duration,

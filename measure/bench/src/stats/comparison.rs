@@ -1,5 +1,5 @@
-//! Whether two rows of samples differ, by their order alone: the interval of Mann and Whitney's test, which holds for any
-//! distribution and needs no chance of its own. Outliers widen it and never decide.
+//! Decides whether two rows of samples differ, by their order alone: the interval of Mann and Whitney's test, which holds for
+//! any distribution and needs no chance of its own. Outliers widen it and never decide.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,11 +11,12 @@ use crate::figure::Better;
 pub struct Comparison {
     pub a: Summary,
     pub b: Summary,
-    /// How much larger the second is, in the unit of the samples.
+    /// The difference by which the second is larger, in the unit of the samples.
     pub difference: Interval,
     /// The number of times as large the second is; nothing if not all samples are above zero.
     pub ratio: Option<Interval>,
-    /// How many of 100 such intervals hold the truth, as a part of one: at least 0.95, but only 0.9 with three samples a side.
+    /// The number of 100 such intervals hold the truth, as a part of one: at least 0.95, but only 0.9 with three samples a
+    /// side.
     pub confidence: f64,
 }
 
@@ -28,7 +29,7 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// What a comparison comes to.
+/// The outcome of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -63,8 +64,8 @@ impl Comparison {
         })
     }
 
-    /// Whether the second is better, where more or less is better. Undecided with fewer than three samples on a side, unless all
-    /// samples of both are one and the same number: then it is a count, and there is no difference.
+    /// Tells whether the second is better, where more or less is better. Undecided with fewer than three samples on a side,
+    /// unless all samples of both are one and the same number: then it is a count, and there is no difference.
     pub fn verdict(&self, better: Better) -> Verdict {
         let ends = [self.a.min, self.a.max, self.b.min, self.b.max];
         if ends.iter().all(|end| *end == self.a.min) {
@@ -174,7 +175,7 @@ const TAIL_MAX: f64 = 0.025;
 const DEVIATIONS_OF_95_PERCENT: f64 = 1.96;
 /// Quantiles of the normal distribution for 5 % of false and 80 % of right decisions.
 const DEVIATIONS_OF_TEST: f64 = DEVIATIONS_OF_95_PERCENT + 0.84;
-/// How much a test by ranks makes of samples that a test by means would suffice for, if they are normal: 3/π.
+/// The efficiency of a test by ranks beside one by means, for samples that are normal: 3/π.
 const RANKS_EFFICIENCY: f64 = 3.0 / std::f64::consts::PI;
 /// Above, the normal distribution is as good, and the counts would no longer fit.
 const EXACT_MAX: usize = 40;

@@ -1,5 +1,5 @@
-//! Whether two means differ, by Welch's test: what ministat prints, without its assumption that both rows scatter alike. It takes
-//! samples to be distributed normally; [`super::comparison`] does not.
+//! Decides whether two means differ, by Welch's test: what ministat prints, without its assumption that both rows scatter
+//! alike. It takes samples to be distributed normally; [`super::comparison`] does not.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a page answers first, and what it never claims: rules that a reader's trust rests on, each with results made for it.
+//! The first answer of a page, and its limits: rules that a reader's trust rests on, each with results made for it.
 
 use std::collections::BTreeMap;
 

@@ -30,7 +30,7 @@ fn without_an_answer_there_is_no_card() {
     assert_eq!(report::card(&[]), None);
 }
 
-/// What README shows is made of the results that lie beside it, and of nothing else.
+/// The picture in README is made of the results that lie beside it, and of nothing else.
 #[test]
 fn the_answer_that_is_shown_is_that_of_its_results() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");

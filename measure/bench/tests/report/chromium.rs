@@ -50,7 +50,8 @@ fn the_browser_finds_nothing_to_complain_about() {
     assert_eq!(found, "");
 }
 
-/// What a script finds on the page in a frame so wide. `None`, and a line in the list of skipped tests, without Chromium.
+/// Returns what a script finds on the page in a frame so wide. `None`, and a line in the list of skipped tests, without
+/// Chromium.
 fn ask(width: u32, script: &str) -> Option<String> {
     let Some(browser) = browser() else {
         skip("no chromium");

@@ -1,4 +1,4 @@
-//! Whether this machine can hold a load at all: descriptors, ports, and a load that makes sense. Asked before it starts.
+//! Checks whether this machine can hold a load at all: descriptors, ports, and a load that makes sense. Asked before it starts.
 
 use std::fs;
 use std::net::IpAddr;
@@ -84,7 +84,7 @@ fn check_ports(load: &Load, connections: u64) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// How many source addresses are in use: only loopback has more than one that is surely ours.
+/// Returns how many source addresses are in use: only loopback has more than one that is surely ours.
 pub(super) fn sources(load: &Load) -> u8 {
     match load.target.ip() {
         IpAddr::V4(address) if address.is_loopback() => load.sources.clamp(1, SOURCES_MAX),

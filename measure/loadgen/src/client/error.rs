@@ -1,4 +1,4 @@
-//! Why a load could not be carried out at all. What goes wrong within a load is counted in its outcome instead.
+//! Why a load could not be carried out at all. A failure within a load is counted in its outcome instead.
 
 use std::fmt;
 use std::io;

@@ -7,7 +7,7 @@ use super::failure::Failure;
 
 /// A connection's frames.
 pub(super) struct Http2 {
-    /// What goes out with the next requests.
+    /// The bytes that go out with the next requests.
     due: Vec<u8>,
     stream_next: u32,
     /// Requests of the transaction, and those of them that have no end yet.
@@ -49,7 +49,7 @@ impl Default for Http2 {
 }
 
 impl Http2 {
-    /// What to send for a transaction of a request for each target.
+    /// Returns the bytes to send for a transaction of a request for each target.
     pub(super) fn ask(
         &mut self,
         host: &str,

@@ -1,4 +1,4 @@
-//! What all connections of one client thread share: the load, its counts, its clock.
+//! The common part of all connections of one client thread share: the load, its counts, its clock.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -22,7 +22,7 @@ use super::websocket::{Message, UPGRADE};
 use crate::load::{BodyUse, End, Load, LoadModel};
 use crate::offer::{Offer, ResumeBy};
 
-/// What all threads of a load share.
+/// The state that all threads of a load share.
 pub(super) struct SharedLoad {
     pub(super) load: Load,
     /// The caller holds the load: it ends when the caller says so.
@@ -35,7 +35,7 @@ pub(super) struct SharedLoad {
     body_bytes: OnceLock<u64>,
 }
 
-/// What one thread does of a load.
+/// The part of one thread in a load.
 pub(super) struct LoadThread {
     pub(super) shared: Arc<SharedLoad>,
     pub(super) index: usize,
@@ -50,19 +50,19 @@ pub(super) struct LoadThread {
     started: Notify,
     request: Box<[u8]>,
     last_request: Box<[u8]>,
-    /// What a transaction is, where it is no request.
+    /// The message of a transaction, where it is no request.
     pub(super) message: Option<Message>,
     number: Option<Number>,
     next_source: Cell<u8>,
     answers: Cell<u64>,
 }
 
-/// What a thread opened before the load began.
+/// The connections that a thread opened before the load began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Opened {
     /// The number of connections that were opened.
     pub(super) opened: u64,
-    /// How many were not.
+    /// The number that were not.
     failed: u64,
     /// The last failure.
     pub(super) failure: Option<Failure>,
@@ -78,7 +78,7 @@ impl Opened {
 
 #[derive(Default)]
 struct Opening {
-    /// How many have not ended yet; `None` before that is known.
+    /// The number that have not ended yet; `None` before that is known.
     left: Option<u32>,
     opened: Opened,
 }
@@ -239,7 +239,7 @@ impl LoadThread {
         self.started.notify_waiters();
     }
 
-    /// From when on transactions count, once that is known. What idle connections do counts before the load begins.
+    /// From when on transactions count, once that is known. The events of idle connections count before the load begins.
     pub(super) fn counted_from(&self) -> Option<Instant> {
         match self.load().model {
             LoadModel::Idle { .. } => Some(self.shared.created),
@@ -322,7 +322,7 @@ impl LoadThread {
         Some(SOURCE_FIRST + source)
     }
 
-    /// What the next answer must be.
+    /// Returns the requirements on the next answer.
     pub(super) fn expected(&self) -> Expected {
         let answer = self.answers.get();
         self.answers.set(answer.wrapping_add(1));
@@ -362,7 +362,7 @@ impl Drop for Counted {
     }
 }
 
-/// What stands in a path for the number of the request.
+/// The place in a path of the request's number.
 struct Number {
     at: Range<usize>,
     /// Numbers begin again there.

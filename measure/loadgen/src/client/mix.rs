@@ -5,7 +5,7 @@ use crate::load::{Load, LoadModel};
 use crate::offer::ResumeBy;
 
 impl Outcome {
-    /// Whether handshakes were full ones and resumed ones as the load asked, as far as failures do not explain it.
+    /// Checks whether handshakes were full ones and resumed ones as the load asked, as far as failures do not explain it.
     ///
     /// # Errors
     /// A sentence on what differs.

@@ -1,11 +1,11 @@
-//! What a load led to, as the client saw it.
+//! The outcome of a load, as the client saw it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// What a load led to. Warm-up is left out of everything.
+/// The outcome of a load. Warm-up is left out of everything.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// From the end of the warm-up to the end.
@@ -20,7 +20,7 @@ pub struct Outcome {
     /// The same in words for people, and with the status where it was the wrong one.
     pub causes: BTreeMap<String, u64>,
     pub body_bytes: u64,
-    /// What came within `elapsed`: divided by it, this is a rate that the server delivered.
+    /// The part that came within `elapsed`: divided by it, this is a rate that the server delivered.
     pub delivered: Delivered,
     /// Of the transactions that succeeded, those whose answer came behind the end.
     pub late_answers: u64,
@@ -93,13 +93,14 @@ pub struct Delivered {
     pub body_bytes: u64,
 }
 
-/// How handshakes went, by what both sides agreed they were.
+/// The way handshakes went, by what both sides agreed they were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handshakes {
     pub full: u64,
     pub by_ticket: u64,
     pub by_session_id: u64,
-    /// What TCP carried for the full ones, both directions together, until the client was done. Tickets of TLS 1.3 come later.
+    /// The bytes that TCP carried for the full ones, both directions together, until the client was done. Tickets of TLS 1.3
+    /// come later.
     pub full_bytes: u64,
     /// The same for the resumed ones; nothing where their requests went along as early data.
     pub resumed_bytes: u64,
@@ -116,7 +117,7 @@ impl Handshakes {
         self.by_ticket + self.by_session_id
     }
 
-    /// What a full handshake took on the wire, in bytes; `None` without one.
+    /// Returns the bytes of a full handshake on the wire; `None` without one.
     pub fn bytes_per_full(&self) -> Option<f64> {
         (self.full_bytes > 0).then(|| self.full_bytes as f64 / self.full.max(1) as f64)
     }
@@ -127,7 +128,7 @@ impl Handshakes {
     }
 }
 
-/// What was due in one second of a load, whenever it ended.
+/// The transactions that were due in one second of a load, whenever it ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Second {
     pub succeeded: u64,

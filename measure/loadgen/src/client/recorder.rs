@@ -1,4 +1,4 @@
-//! What one thread counts while a load runs, and how the counts of all threads become an outcome.
+//! The counts of one thread while a load runs, and how those of all threads become an outcome.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ pub(super) struct Recorder {
     from: Option<Instant>,
     /// Answers that come later are late ones, if this is known.
     until: Option<Instant>,
-    /// What has been counted, but for failures.
+    /// The counts so far, but for failures.
     counted: Outcome,
     failures: Vec<(Failure, u64)>,
     /// When the last transaction that counts was over, or the last answer came that does.
@@ -23,7 +23,7 @@ pub(super) struct Recorder {
     live: Live,
 }
 
-/// What is told while the load runs, warm-up included; all counts are from the beginning.
+/// The counts that are told while the load runs, warm-up included; all are from the beginning.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Live {
     pub(super) attempted: u64,

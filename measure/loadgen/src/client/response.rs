@@ -22,7 +22,7 @@ pub(super) struct Response {
     http2: Option<Box<Http2>>,
 }
 
-/// What the body must be.
+/// The requirements on the body.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Expected {
     /// Its length, if already known.
@@ -168,7 +168,7 @@ impl Response {
         if hash.finalize().as_slice() == expected { Ok(()) } else { Err(Failure::WrongHash) }
     }
 
-    /// How the end of the connection at this point is to be called.
+    /// Returns the name of an end of the connection at this point.
     pub(super) fn cut(&self) -> Failure {
         match self.state {
             State::Head if !self.head.has_begun() && self.body_bytes == 0 => Failure::Closed,

@@ -71,7 +71,7 @@ impl Schedule {
 impl Iterator for Schedule {
     type Item = Duration;
 
-    /// How long after the beginning the next transaction is due.
+    /// Returns how long after the beginning the next transaction is due.
     fn next(&mut self) -> Option<Duration> {
         if self.next >= self.end {
             return None;

@@ -16,15 +16,15 @@ use super::load_thread::{LoadThread, Opened, SharedLoad};
 use super::model;
 use super::recorder::{Live, Recorder};
 
-/// What a thread tells while it runs.
+/// The reports of a thread while it runs.
 pub(super) enum Report {
-    /// What must be open before the load begins is open.
+    /// The connections that must be open before the load begins are open.
     Opened(Opened),
-    /// How far it is.
+    /// Its progress.
     Live(usize, Live),
 }
 
-/// What a thread leaves behind.
+/// The remains of a thread.
 pub(super) struct Ended {
     pub(super) recorder: Recorder,
     /// The share of its processor it used while counting.

@@ -52,7 +52,7 @@ impl Transport {
         Ok((Self::Tls(stream), is_accepted))
     }
 
-    /// Whether, and by what, an earlier session was resumed.
+    /// Returns whether, and by what, an earlier session was resumed.
     pub(super) fn resumed(&self) -> Resumption {
         match self {
             Self::Plain(_) => Resumption::Full,
@@ -71,7 +71,7 @@ impl Transport {
         }
     }
 
-    /// What the connection has carried so far, in both directions.
+    /// Returns the bytes that the connection has carried so far, in both directions.
     pub(super) fn carried_bytes(&self) -> io::Result<u64> {
         match self {
             Self::Plain(socket) => socket::carried_bytes(socket.as_fd()),

@@ -20,7 +20,7 @@ pub(super) struct VirtualUser {
     conversation: Conversation,
 }
 
-/// What a deadline may cut short.
+/// The part that a deadline may cut short.
 struct Conversation {
     thread: Rc<LoadThread>,
     connection: Option<Connection>,

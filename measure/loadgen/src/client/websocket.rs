@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::load::{BodyUse, Load};
 
-/// What a transaction sends, and what must come back.
+/// The bytes that a transaction sends, and what must come back.
 pub(super) struct Message {
     pub(super) sent: Vec<u8>,
     /// The length of the frame that comes back, which is not masked, and its SHA-256.
@@ -39,7 +39,7 @@ impl Message {
     }
 }
 
-/// What a request that changes the protocol has beside the usual fields; the key is that of RFC 6455 §1.3.
+/// The fields that a request that changes the protocol has beside the usual fields; the key is that of RFC 6455 §1.3.
 pub(super) const UPGRADE: &str = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
                                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 

@@ -1,5 +1,5 @@
-//! Who else was at work: every process of the machine is looked at before and after, and what is neither server nor client
-//! nor kernel is a background process.
+//! The processes that were at work: every process of the machine is looked at before and after, and what is neither server nor
+//! client nor kernel is a background process.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub struct BackgroundProcess {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Census {
     processes: BTreeMap<u32, Process>,
-    /// What children of the client used that have ended: a command-line client runs as one.
+    /// The time that children of the client used that have ended: a command-line client runs as one.
     ended_clients: Duration,
 }
 
@@ -40,7 +40,7 @@ enum ProcessKind {
     Other,
 }
 
-/// What each kind used between two moments.
+/// The time that each kind used between two moments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shares {
     pub(super) client: Duration,
@@ -102,7 +102,8 @@ impl Census {
         }
     }
 
-    /// What each kind used since an earlier census. A process that came in between counts whole; one that left is not seen.
+    /// Returns the time that each kind used since an earlier census. A process that came in between counts whole; one that left
+    /// is not seen.
     pub(super) fn since(&self, earlier: &Self) -> Shares {
         let mut shares = Shares {
             client: self.ended_clients.saturating_sub(earlier.ended_clients),

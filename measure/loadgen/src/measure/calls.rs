@@ -1,5 +1,5 @@
-//! How many system calls a server makes. strace counts them, and slows the server down a lot while it does: nothing else may
-//! be measured at the same time.
+//! The number of system calls that a server makes. strace counts them, and slows the server down a lot while it does: nothing
+//! else may be measured at the same time.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read};
@@ -31,7 +31,7 @@ struct Strace {
     told: Receiver<Told>,
 }
 
-/// What strace says.
+/// The words of strace.
 enum Told {
     Attached,
     Trouble(String),

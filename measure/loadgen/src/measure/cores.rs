@@ -13,7 +13,7 @@ pub struct Cores {
     pub server: Vec<usize>,
     /// The client's, one for each thread.
     pub client: Vec<usize>,
-    /// What is doubtful about this division, a sentence each.
+    /// The doubts about this division, a sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -34,12 +34,12 @@ struct Processor {
     package: usize,
     /// The lowest number among the hardware threads of its core, which names the core.
     core: usize,
-    /// How fast it can be, in any unit: hybrid processors have slow cores too.
+    /// Its speed, in any unit: hybrid processors have slow cores too.
     capacity: u64,
 }
 
 impl Processor {
-    /// What is unknown is taken to be a core of its own, as fast as any other.
+    /// An unknown one is taken to be a core of its own, as fast as any other.
     fn read(number: usize) -> Self {
         let folder = format!("/sys/devices/system/cpu/cpu{number}");
         let file = |name: &str| line(format!("{folder}/{name}"));

@@ -23,11 +23,11 @@ pub struct Machine {
     pub mitigations: BTreeMap<String, String>,
     /// The frequency governor, if there is one.
     pub governor: Option<String>,
-    /// What hides the hardware: `kvm`, `qemu-tcg`, `none` and the like, if known.
+    /// The virtualization that hides the hardware: `kvm`, `qemu-tcg`, `none` and the like, if known.
     pub virtualization: Option<String>,
-    /// Whether pages are zeroed when allocated (`init_on_alloc`), if known.
+    /// Says whether pages are zeroed when allocated (`init_on_alloc`), if known.
     pub init_on_alloc: Option<bool>,
-    /// Whether the kernel carries TLS, and if not, why.
+    /// Says whether the kernel carries TLS, and if not, why.
     pub kernel_tls: String,
     /// Load average over a minute at the start.
     pub load_average: f64,

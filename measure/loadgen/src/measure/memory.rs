@@ -1,4 +1,4 @@
-//! What a server holds in memory: its own, and the kernel's for it.
+//! The memory of a server: its own, and the kernel's for it.
 
 use std::path::PathBuf;
 

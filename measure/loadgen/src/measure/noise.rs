@@ -1,4 +1,4 @@
-//! What disturbs a measurement: each finding is a sentence with its number, written beside the sample it belongs to.
+//! The disturbances of a measurement: each finding is a sentence with its number, written beside the sample it belongs to.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::line;
 use super::server::Usage;
 use super::throttled::{Throttled, processors};
 
-/// What disturbed the stretch of time in which this was used.
+/// Returns the disturbances of the stretch of time in which this was used.
 pub fn warnings(usage: &Usage) -> Vec<String> {
     beneath(Path::new("/"), usage)
 }

@@ -1,4 +1,4 @@
-//! What `/proc/PID` says of one process, taken apart.
+//! The content of `/proc/PID` for one process, taken apart.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub(super) struct Stat {
     pub(super) is_kernel: bool,
     pub(super) user: Duration,
     pub(super) system: Duration,
-    /// What children that ended and were waited for have used.
+    /// The time that children that ended and were waited for have used.
     pub(super) children: Duration,
     /// Ticks from the boot to its start: together with its number this names a process for good.
     pub(super) started: u64,
@@ -39,7 +39,7 @@ impl Stat {
     }
 }
 
-/// How often a thread gave up its processor, and how often it was taken away.
+/// The number of times a thread gave up its processor, and how often it was taken away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Switches {
     pub(super) voluntary: u64,

@@ -1,4 +1,4 @@
-//! What a server used between two moments, on the clocks the kernel keeps for its processes.
+//! The usage of a server between two moments, on the clocks the kernel keeps for its processes.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -30,21 +30,21 @@ pub struct Snapshot {
     throttled: Throttled,
 }
 
-/// What was used between two snapshots.
+/// The usage between two snapshots.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
     pub elapsed: Duration,
     /// Processor time of the server: all its threads, those that ended included.
     pub cpu: Duration,
-    /// How much of it was in user space, from 0 to 1. It is sampled at ticks, so it needs a second of processor time or so.
+    /// The part of it in user space, from 0 to 1. It is sampled at ticks, so it needs a second of processor time or so.
     pub user_share: f64,
-    /// How often the server's threads waited.
+    /// The number of times the server's threads waited.
     pub voluntary_switches: u64,
-    /// How often they had to give way.
+    /// The number of times they had to give way.
     pub involuntary_switches: u64,
     /// Softirqs of the whole machine, both ends of the loopback among them, sampled at ticks.
     pub softirq: Duration,
-    /// What the hypervisor gave to others while a processor had work.
+    /// The time that the hypervisor gave to others while a processor had work.
     pub steal: Duration,
     /// Processor time of this process and its children that are no servers.
     pub client: Duration,
@@ -52,7 +52,7 @@ pub struct Usage {
     pub others: Duration,
     /// The busiest of these, if they are still there; at most three.
     pub background: Vec<BackgroundProcess>,
-    /// What held processors back.
+    /// The throttling of processors.
     pub throttled: Throttled,
     /// TCP segments sent again, machine-wide.
     pub retransmits: u64,
@@ -135,7 +135,7 @@ impl SystemUnderTest {
 }
 
 impl Snapshot {
-    /// What was used from the earlier snapshot to this one. No counter can go back; where one seems to, it counts as zero.
+    /// Returns the usage from the earlier snapshot to this one. No counter can go back; where one seems to, it counts as zero.
     pub fn since(&self, earlier: &Self) -> Usage {
         let (user, system) = (
             self.user.saturating_sub(earlier.user).as_secs_f64(),

@@ -32,7 +32,7 @@ impl Counters {
     }
 }
 
-/// Where the time of all processors went, in [`TICK`]s since the boot.
+/// The kinds of the time of all processors went, in [`TICK`]s since the boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Times {
     /// In user space, nice or not.
@@ -40,7 +40,7 @@ pub(super) struct Times {
     /// In the kernel for processes.
     pub(super) system: u64,
     pub(super) softirq: u64,
-    /// What the hypervisor gave to others while a processor had work.
+    /// The time that the hypervisor gave to others while a processor had work.
     pub(super) steal: u64,
 }
 
@@ -62,7 +62,7 @@ impl Times {
         })
     }
 
-    /// What processes used, as far as ticks can tell.
+    /// Returns the time that processes used, as far as ticks can tell.
     pub(super) fn of_processes(&self) -> u64 {
         self.user.saturating_add(self.system)
     }

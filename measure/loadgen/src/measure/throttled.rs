@@ -1,11 +1,11 @@
-//! How the machine, or the container, held processors back: by heat, or by a quota.
+//! The ways in which the machine, or the container, held processors back: by heat, or by a quota.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{line, text};
 
-/// How often, or how long, since the boot or between two moments.
+/// The number of times, or the time, since the boot or between two moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Throttled {
     /// Times a processor became too hot.
@@ -52,7 +52,8 @@ pub(super) fn processors(root: &Path) -> Vec<PathBuf> {
     entries.into_iter().flatten().flatten().map(|entry| entry.path()).filter(is_processor).collect()
 }
 
-/// Where the groups this process is in say how long they were throttled: its own and all above, in either version of cgroups.
+/// The files where the groups this process is in say how long they were throttled: its own and all above, in either version of
+/// cgroups.
 fn cpu_stat_places(own: &str) -> Vec<PathBuf> {
     let mut places = Vec::new();
     for line in own.lines() {

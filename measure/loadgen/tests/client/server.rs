@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// What becomes of a request.
+/// The fate of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// 200 and the right body.
@@ -67,7 +67,8 @@ impl Answer {
     }
 }
 
-/// How a server behaves: how it accepts a connection, by number, and how it answers a request, by number over all connections.
+/// The behaviour of a server: how it accepts a connection, by number, and how it answers a request, by number over all
+/// connections.
 pub struct Behaviour {
     /// `None` is plain HTTP.
     pub tls: Option<Box<dyn Fn(u64) -> Arc<ServerConfig> + Send + Sync>>,
@@ -85,7 +86,7 @@ pub struct Server {
 struct Shared {
     behaviour: Behaviour,
     requests: AtomicU64,
-    /// Where connections came from, in order.
+    /// The addresses that connections came from, in order.
     peers: Mutex<Vec<IpAddr>>,
     early: AtomicU64,
     given: Mutex<BTreeMap<&'static str, u64>>,
@@ -122,7 +123,7 @@ impl Server {
         self.address
     }
 
-    /// How often an answer of this kind was given.
+    /// Returns the number of times an answer of this kind was given.
     pub fn given(&self, word: &str) -> u64 {
         self.shared.given.lock().unwrap().get(word).copied().unwrap_or_default()
     }
@@ -132,7 +133,7 @@ impl Server {
         self.shared.requests.load(Ordering::SeqCst)
     }
 
-    /// How many of them came as early data.
+    /// Returns the number of those that came as early data.
     pub fn early(&self) -> u64 {
         self.shared.early.load(Ordering::SeqCst)
     }
@@ -142,7 +143,7 @@ impl Server {
         self.peers().len() as u64
     }
 
-    /// Where they came from, in order.
+    /// Returns the addresses that they came from, in order.
     pub fn peers(&self) -> Vec<IpAddr> {
         self.shared.peers.lock().unwrap().clone()
     }
@@ -223,7 +224,7 @@ impl Shared {
         }
     }
 
-    /// Whether the connection goes on.
+    /// Says whether the connection goes on.
     fn give(&self, answer: Answer, connection: &mut Connection) -> io::Result<bool> {
         let body = &self.behaviour.body;
         match answer {

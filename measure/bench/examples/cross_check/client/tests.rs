@@ -1,4 +1,4 @@
-//! What other clients print, read.
+//! The output of other clients, read.
 
 use super::*;
 

@@ -30,7 +30,7 @@ fn source() -> BodySource {
     BodySource::new(directory.path()).expect("a source")
 }
 
-/// What arrives of one response, and in how many records.
+/// Returns the bytes of one response, and the number of their records.
 async fn received(
     mut connection: Loopback,
     mut path: ResponsePath,

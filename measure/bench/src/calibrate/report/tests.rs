@@ -1,4 +1,4 @@
-//! What people and programs read.
+//! The output for people and programs.
 
 use std::time::Duration;
 
@@ -147,5 +147,5 @@ fn sizes_are_written_as_the_configuration_takes_them() {
     assert_eq!(size(1500), "1500");
 }
 
-/// What a kernel without kTLS answers.
+/// The answer of a kernel without kTLS.
 const ENOENT: i32 = 2;

@@ -1,4 +1,4 @@
-//! Where a ramp broke: the first second from which on answers failed or came late.
+//! The point where a ramp broke: the first second from which on answers failed or came late.
 
 use kettle_loadgen::client::Outcome;
 use kettle_loadgen::client::outcome::Second;

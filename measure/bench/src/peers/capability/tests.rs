@@ -1,4 +1,4 @@
-//! What is known to be impossible is said with the version that cannot do it.
+//! An obstacle known beforehand is named with the version that has it.
 
 use std::path::PathBuf;
 

@@ -40,7 +40,7 @@ fn root(input: &ConfigInput<'_>) -> String {
     format!("root {};", input.setup.site.display())
 }
 
-/// Where responses are kept.
+/// Returns the settings of the cache.
 fn cache() -> String {
     format!(
         "proxy_cache_path {CACHE_FOLDER} levels=1:2 keys_zone=main:64m max_size={CACHE_GIB}g inactive=1d use_temp_path=off;\n"

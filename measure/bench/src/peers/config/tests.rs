@@ -160,7 +160,7 @@ fn nginx_relays_bytes_as_a_terminator() {
             "proxy_pass 127.0.0.1:8080;",
         ],
     );
-    // What its http module alone knows.
+    // The words that its http module alone knows.
     assert_absent(&text, &["http {", "root /site", "ssl_buffer_size"]);
 }
 

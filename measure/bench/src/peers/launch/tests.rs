@@ -1,4 +1,4 @@
-//! What is common to the start of all servers.
+//! The common part of the start of all servers.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What the programs of Debian 12 and of sid print.
+//! The output of the programs of Debian 12 and of sid.
 
 use super::*;
 

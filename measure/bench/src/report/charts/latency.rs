@@ -90,7 +90,7 @@ fn curve(subject: &str, histogram: &Histogram<u64>) -> Curve {
     }
 }
 
-/// What a percentile is, if there were enough requests to tell.
+/// Returns the cell of a percentile, if there were enough requests to tell.
 fn cell(histogram: &Histogram<u64>, at: f64) -> String {
     if at > histogram.len() as f64 {
         return "–".to_owned();

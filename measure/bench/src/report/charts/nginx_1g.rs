@@ -45,7 +45,7 @@ pub(super) fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
     charts
 }
 
-/// What nginx's authors asked: sending from the page cache through the kernel, against the process, of the same program.
+/// The question of nginx's authors: sending from the page cache through the kernel, against the process, of the same program.
 fn against_user(samples: &Samples, figure: &str) -> String {
     let sentences = samples.subjects().into_iter().filter_map(|subject| {
         let program = subject.strip_suffix(" kernel-sendfile")?;
@@ -75,7 +75,7 @@ fn dots(samples: &Samples, figure: &str) -> Dots {
 /// As ministat prints it, with the difference to the program's first subject that encrypts in the process.
 fn ministat(samples: &Samples, figure: &str) -> Table {
     let unit = Axis::of_figure(figure).unit;
-    // What decides stands where it is seen without scrolling.
+    // The figure that decides stands where it is seen without scrolling.
     let head = ["", "Difference at 95 % confidence", "N", "Min", "Max", "Median", "Avg", "Stddev"];
     let mut table = Table::new(
         2,

@@ -68,7 +68,7 @@ fn memory(samples: &Samples, about: (&str, &str)) -> Chart {
     on_axis(bars(samples, about, &parts), &Axis::from_zero("Memory per connection", "B"))
 }
 
-/// How much longer those wait that wait longest, from the smallest to the largest flood.
+/// Says how much longer those wait that wait longest, from the smallest to the largest flood.
 fn growth(samples: &Samples) -> String {
     let samples =
         samples.having(figure::P99_US.name).only(|sample| style::way(&sample.subject) != "plain");

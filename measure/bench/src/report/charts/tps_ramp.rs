@@ -40,7 +40,7 @@ fn on_wire(summary: &Samples, kind: &str, figure: &str) -> Chart {
     bars(&once(summary, figure), (&name, &question), &[(figure, "")])
 }
 
-/// What a handshake costs is told from all mixes at once and noted with each; taken twice, one round would look like two.
+/// The cost of a handshake is told from all mixes at once and noted with each; taken twice, one round would look like two.
 fn once<'a>(summary: &Samples<'a>, figure: &str) -> Samples<'a> {
     let samples = summary.having(figure);
     match samples.values("k").first() {
@@ -144,7 +144,7 @@ fn ramp(samples: &Samples, subject: &str, ends: &Ends) -> Plot {
     }
 }
 
-/// What is asked for is dashed, the higher of two latencies dotted.
+/// Rates that were asked for are dashed, the higher of two latencies dotted.
 fn look_stroke(name: &str) -> &'static str {
     match name {
         "attempted" => "p-write",
@@ -195,7 +195,7 @@ fn nested(samples: &Samples, subject: &str) -> Bar {
     Bar { label: subject.to_owned(), style, ends, interval: (0.0, 0.0) }
 }
 
-/// Who takes most, as far as the steps that were tried can tell.
+/// Names the subjects that take most, as far as the steps that were tried can tell.
 fn leaders(samples: &Samples, steps: &Samples) -> String {
     let sentences = samples.facets(&[]).into_iter().filter_map(|(label, facet)| {
         let mut held: Vec<Held> = facet
@@ -213,7 +213,7 @@ fn leaders(samples: &Samples, steps: &Samples) -> String {
     format!("New connections a second, with a mean wait of at most 100 ms. {}", sentences.join(" "))
 }
 
-/// What a server held, and the next rate at which it was tried.
+/// The rate that a server held, and the next rate at which it was tried.
 struct Held<'a> {
     subject: &'a str,
     rate: f64,
@@ -245,7 +245,7 @@ fn leader(held: &[Held]) -> Option<String> {
     let best = held.first()?;
     let axis = Axis::of_figure(figure::TPS_MEAN_100MS.name);
     let rate = axis.exactly(best.rate);
-    // Whoever was not tried above the leader's rate, or held it, is not known to take less.
+    // A subject that was not tried above the leader's rate, or held it, is not known to take less.
     let reaches = |other: &&Held| other.next.is_none_or(|next| next > best.rate);
     let level: Vec<String> =
         held.iter().filter(reaches).map(|other| other.subject.to_owned()).collect();

@@ -1,4 +1,4 @@
-//! Who needs less of something, in a sentence, as far as the samples tell.
+//! Names the subject that needs less of something, in a sentence, as far as the samples tell.
 
 use super::joined;
 use crate::diff::work;
@@ -17,8 +17,8 @@ struct Ranked<'a> {
     median: f64,
 }
 
-/// How the subjects compare by a figure, or by the sum of several. `purpose` says what it is spent for, where that is more than the
-/// figure says: `for a 1 MiB file`.
+/// Says how the subjects compare by a figure, or by the sum of several. `purpose` says what it is spent for, where that is more
+/// than the figure says: `for a 1 MiB file`.
 pub fn compared(samples: &Samples, names: &[&str], purpose: Option<&str>) -> Option<String> {
     let figure = figure::find(names.first()?)?;
     let ranking = ranked(samples, names, figure);
@@ -73,7 +73,7 @@ fn everyone(ranking: &[Ranked]) -> String {
     )
 }
 
-/// What is counted repeats: a tolerance decides, not the number of rounds.
+/// Figures that are counted repeat: a tolerance decides, not the number of rounds.
 fn counted(ranking: &[Ranked], figure: &Figure, axis: &Axis, everyone: &str) -> String {
     let (Some(best), Some(most)) = (ranking.first(), ranking.last()) else { return String::new() };
     let is_same = |one: &&Ranked| work::verdict(figure, best.median, one.median) == Verdict::Same;
@@ -168,7 +168,7 @@ fn shares(
     joined(&parts.collect::<Vec<_>>())
 }
 
-/// Who comes first and who next, for figures nobody has a word for.
+/// Names the first and the next, for figures nobody has a word for.
 fn listed(ranking: &[Ranked], figure: &Figure, axis: &Axis) -> String {
     let (Some(best), Some(next)) = (ranking.first(), ranking.get(1)) else { return String::new() };
     let (first, second) = (axis.exactly(best.median), axis.exactly(next.median));

@@ -7,11 +7,11 @@ use crate::results::Value;
 #[derive(Debug)]
 pub struct Question {
     pub name: &'static str,
-    /// What is measured for it, with a word for the size or the rate in place of `{}`.
+    /// The subject of the measurement, with a word for the size or the rate in place of `{}`.
     pub about: &'static str,
-    /// What it is spent for, in a sentence, with the same word.
+    /// The purpose of the cost, in a sentence, with the same word.
     pub purpose: &'static str,
-    /// Where answers may stand, the best place first; all measure the same.
+    /// The places where answers may stand, the best place first; all measure the same.
     pub sources: &'static [FigureSource],
 }
 
@@ -60,7 +60,7 @@ impl Question {
         self.sources.first().map_or("", |source| source.figure)
     }
 
-    /// How its answer is spoken of.
+    /// Returns the words for its answer.
     pub fn phrase(&self) -> Phrase {
         figure::find(self.figure()).and_then(|it| it.phrase).unwrap_or(Phrase {
             verb: "needs",
@@ -168,7 +168,7 @@ const fn ramp(figure: Figure) -> FigureSource {
     FigureSource { scenario: "tps-ramp", part: "summary", figure: figure.name, at }
 }
 
-/// What is compared where an axis has several words: what most people run.
+/// The words to compare where an axis has several words: what most people run.
 const USUAL: &[(&str, &str)] = &[
     ("key", "p256"),
     ("suite", "aes-128-gcm"),

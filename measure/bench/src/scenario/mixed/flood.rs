@@ -72,7 +72,7 @@ fn most(steps: &[Step]) -> f64 {
     counting.map(|step| step.succeeded_per_second).fold(0.0, f64::max)
 }
 
-/// What to say of a flood that was not the one planned, which new connections were due in for `length`.
+/// Returns the message about a flood that was not the one planned, which new connections were due in for `length`.
 pub fn shortfall(rate: f64, length: Duration, outcome: &Outcome) -> Option<String> {
     // The bulk transfers' work is in the server's processor time too, so only the queue tells.
     let taken = time_taken(length, outcome, Duration::ZERO);

@@ -1,5 +1,5 @@
 //! The number of bytes the machine moved to and from memory, where its processor counts them and
-//! the kernel shows it (resctrl). Where it does not, there is no figure: nothing here estimates.
+//! the kernel shows it (resctrl). If it does not, there is no figure: nothing here estimates.
 
 use std::fs;
 use std::io;
@@ -56,7 +56,7 @@ fn missing(resctrl: &Path, error: &io::Error) -> String {
     )
 }
 
-/// Where resctrl is mounted, by convention.
+/// The folder where resctrl is mounted, by convention.
 pub const RESCTRL: &str = "/sys/fs/resctrl";
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What a server does at most, by a short test: the measure that equal throughputs are taken from. It is written down, so that a
-//! run that goes on asks for the same throughputs.
+//! The throughput that a server does at most, by a short test: the measure that equal throughputs are taken from. It is written
+//! down, so that a run that goes on asks for the same throughputs.
 
 use std::time::Duration;
 

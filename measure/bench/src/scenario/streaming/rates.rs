@@ -7,11 +7,11 @@ use std::time::Duration;
 pub struct Rate {
     /// In Gb/s of bodies.
     pub gigabits_per_second: f64,
-    /// Where it comes from.
+    /// Its origin.
     pub why: String,
 }
 
-/// What a short test found a server to do at most.
+/// The most that a short test found a server to do at most.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Most {
     pub name: String,
@@ -78,7 +78,7 @@ pub fn spread(interval: Duration) -> Duration {
     interval * 2 / 3
 }
 
-/// What to say of a sample whose throughput was not the one asked for.
+/// Returns the message about a sample whose throughput was not the one asked for.
 pub fn deviation(asked: f64, achieved: f64) -> Option<String> {
     let is_near = ((achieved - asked) / asked).abs() <= DEVIATION_MAX;
     (!is_near).then(|| {

@@ -1,4 +1,4 @@
-//! How the rounds of one figure at one point are spread, as ministat prints it, and how the subjects differ.
+//! The spread of one figure's rounds at one point, as ministat prints it, and how the subjects differ.
 
 use super::{Table, places, values};
 use crate::figure::Figure;
@@ -18,7 +18,7 @@ pub(super) fn table(samples: &[&Sample], figure: &Figure) -> Option<Table> {
     if rows.iter().map(|(_, summary)| summary.samples).max()? < ROUNDS_MIN {
         return None;
     }
-    // What people have today is the measure of the rest.
+    // The server that people have today is the measure of the rest.
     let base = rows.iter().find(|(subject, _)| subject.ends_with(" user")).or(rows.first())?;
     let head = ["", "N", "min", "max", "median", "average", "deviation", "against"];
     let mut head: Vec<String> = head.map(str::to_owned).into();

@@ -1,4 +1,4 @@
-//! What a run ends with: kettle beside each other server, a ratio with its interval for each point, and a sentence.
+//! The last words of a run: kettle beside each other server, a ratio with its interval for each point, and a sentence.
 
 use std::fmt::Write;
 

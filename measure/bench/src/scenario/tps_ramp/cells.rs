@@ -23,7 +23,7 @@ pub struct Cell {
     pub per_session: Vec<u32>,
 }
 
-/// How a server is set up, but for what it does.
+/// The setup of a server, but for its role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
     pub workers: usize,
@@ -32,12 +32,12 @@ pub struct Case {
     pub offer: Offer,
 }
 
-/// What is to be measured, and what cannot be.
+/// The cells to measure, and those that cannot be measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cells {
     /// In the order in which they are measured: subjects of one case follow each other.
     pub cells: Vec<Cell>,
-    /// What was asked for and does not exist, with the reason.
+    /// The cells that were asked for and do not exist, with the reason.
     pub refused: Vec<(String, String)>,
 }
 
@@ -70,7 +70,7 @@ impl Cells {
 }
 
 impl Cell {
-    /// Where on the axes the ramp with this number of transactions per session lies.
+    /// Returns where on the axes the ramp with this number of transactions per session lies.
     pub fn point(&self, per_session: u32) -> Point {
         let word = |word: &str| Value::Word(word.to_owned());
         let Case { workers, key, offer } = self.case;
@@ -176,9 +176,9 @@ fn impossible(case: &Case) -> Option<&'static str> {
 
 /// An axis, by what its values make of a case.
 struct Axis {
-    /// What is combined with all other axes; at least one, and the first is the base case's.
+    /// The changes combined with all other axes; at least one, and the first is the base case's.
     combined: Vec<Change>,
-    /// What is tried one at a time beside the base case.
+    /// The changes tried one at a time beside the base case.
     extra: Vec<Change>,
 }
 
@@ -274,7 +274,7 @@ fn extra(axes: &[Axis], effort: Effort) -> Vec<Case> {
     changes.map(|change| change(base)).filter(|case| *case != base && is_missed(case)).collect()
 }
 
-/// What every axis begins with.
+/// The first case of every axis.
 const BASE: Case = Case {
     workers: 1,
     key: CertificateKey::P256,

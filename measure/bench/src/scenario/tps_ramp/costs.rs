@@ -1,5 +1,5 @@
-//! What one transaction costs the server, by its processor time at rates it holds: the figure that stays right when the client
-//! is too weak to find the server's limit.
+//! The cost for the server of one transaction costs the server, by its processor time at rates it holds: the figure that stays
+//! right when the client is too weak to find the server's limit.
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {

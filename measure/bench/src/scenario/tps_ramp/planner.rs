@@ -3,7 +3,7 @@
 use super::points::bracket;
 use super::step::{Bound, Step};
 
-/// How a ramp goes.
+/// The slope of a ramp.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slope {
     /// The first rate, in transactions a second.
@@ -12,7 +12,8 @@ pub struct Slope {
     pub growth: f64,
     /// No rate is higher.
     pub rate_max: f64,
-    /// How close to its knee a bound is found: the largest factor from the last rate that keeps it to the first that breaks it.
+    /// The closeness to the knee at which a bound is found: the largest factor from the last rate that keeps it to the first
+    /// that breaks it.
     pub resolution: f64,
     /// No ramp has more steps.
     pub steps_max: usize,

@@ -13,7 +13,7 @@ use crate::scenario::measured::Measured;
 use crate::stats::relative;
 
 impl Step {
-    /// What came of a rate that was asked for during `length`, and how busy each of the workers was in the time they took.
+    /// The outcome of a rate that was asked for during `length`, and how busy each of the workers was in the time they took.
     pub fn measured(
         rate: f64,
         length: Duration,
@@ -23,12 +23,12 @@ impl Step {
         let worked = measured.usage.cpu.div_f64(workers.max(1) as f64);
         let taken = time_taken(length, &measured.outcome, worked);
         let busy = relative(worked.as_secs_f64(), taken.as_secs_f64());
-        // Where both are at their end, the server's is found.
+        // If both are at their end, the server's is found.
         let may_be_limited = measured.client_limited().is_some() && busy < BUSY;
         (Self::of(rate, taken, &measured.outcome, may_be_limited), busy)
     }
 
-    /// What came of a rate, where the server needed `taken` for it. Where the client was late and every bound was kept
+    /// Returns the outcome of a rate, where the server needed `taken` for it. If the client was late and every bound was kept
     /// nevertheless, it did not limit; `may_be_limited` counts where one was broken.
     pub fn of(rate: f64, taken: Duration, outcome: &Outcome, may_be_limited: bool) -> Self {
         let failed: u64 = outcome.failures.values().sum();
@@ -78,8 +78,8 @@ impl Step {
 }
 
 impl Observation {
-    /// What the step written as this sample cost. `None` beyond the knee, where a server also pays for what it does not
-    /// finish.
+    /// Returns the cost of the step written as this sample. `None` beyond the knee, where a server also pays for what it does
+    /// not finish.
     pub fn read(sample: &Sample) -> Option<Self> {
         let step = Step::read(sample)?;
         if !step.keeps_up() || step.failed_share >= LOST_MAX {
@@ -134,7 +134,7 @@ pub fn rate_value(rate: f64) -> Value {
     Value::Number(if rate < 10.0 { (rate * 100.0).round() / 100.0 } else { rate.round() })
 }
 
-/// What makes a step useless for finding the server's limits, and not for its processor time.
+/// The warning that makes a step useless for finding the server's limits, and not for its processor time.
 pub const CLIENT_LIMITED: &str = "The client gave way before the server did, so this step says nothing of the server's limits; the server's processor time \
      for each transaction holds.";
 

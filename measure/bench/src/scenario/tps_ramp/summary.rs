@@ -24,9 +24,9 @@ pub struct Ramp<'a> {
     pub steps: &'a [Step],
     /// Why there are no more.
     pub why: Why,
-    /// What its own steps cost.
+    /// The costs of its own steps.
     pub own: &'a [Observation],
-    /// What they and those of ramps with other numbers of transactions per session on the same server cost.
+    /// The costs of its steps, and of those of ramps with other numbers of transactions per session on the same server.
     pub all: &'a [Observation],
 }
 

@@ -6,7 +6,7 @@ fn read(bytes: &[u8]) -> Result<Option<(Head, usize)>, Failure> {
     HeadReader::default().take(bytes, false)
 }
 
-/// What a reader makes of the pieces, with the bytes of the head counted over all of them.
+/// Returns what a reader makes of the pieces, with the bytes of the head counted over all of them.
 fn read_pieces(pieces: &[&[u8]]) -> Result<Option<(Head, usize)>, Failure> {
     let mut reader = HeadReader::default();
     let mut earlier_bytes = 0;

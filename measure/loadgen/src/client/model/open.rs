@@ -20,7 +20,7 @@ struct IdleUsers {
     is_over: Cell<bool>,
 }
 
-/// Where one virtual user waits.
+/// The place where one virtual user waits.
 #[derive(Default)]
 struct IdleUser {
     due: Cell<Option<Instant>>,

@@ -29,7 +29,7 @@ pub(super) async fn run_user(
             return;
         }
         if thread.is_given_up() {
-            // Whoever is behind by more will not catch up, and each object could take its whole timeout.
+            // A user that is behind by more will not catch up, and each object could take its whole timeout.
             thread.recorder.borrow_mut().refused(due);
             due += intervals.next();
             continue;

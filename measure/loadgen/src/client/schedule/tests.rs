@@ -109,7 +109,7 @@ proptest! {
         let at = length * part;
         let count = arrivals.count_until(at, length);
         let back = arrivals.seconds_until(count, length);
-        // Where the rate is nearly nothing, a tiny part of a transaction is a long time.
+        // If the rate is nearly nothing, a tiny part of a transaction is a long time.
         let count_back = arrivals.count_until(back, length);
         prop_assert!((count_back - count).abs() <= 1e-6 * count.max(1.0), "{count} {count_back}");
     }

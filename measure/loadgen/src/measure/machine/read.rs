@@ -1,4 +1,5 @@
-//! Where Linux says what machine this is. Files are read beneath a root, so that a test can lay out a machine in a folder.
+//! The files in which Linux says what machine this is. Files are read beneath a root, so that a test can lay out a machine in a
+//! folder.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -121,7 +122,7 @@ fn load_average(text: &str) -> Option<f64> {
     text.split_ascii_whitespace().next()?.parse().ok().filter(|load: &f64| load.is_finite())
 }
 
-/// What the kernel does without being asked; nothing if this is no configuration of a kernel.
+/// Returns what the kernel does without being asked; nothing if this is no configuration of a kernel.
 fn built_to_clear(config: &str) -> Option<bool> {
     if !config.contains("CONFIG_") {
         return None;
@@ -162,7 +163,7 @@ fn text(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What record encryption, handshakes and copies run faster with, and whether anything of it is real.
+/// The features with which record encryption, handshakes and copies run faster with, and whether anything of it is real.
 const FLAGS: &[&str] = &[
     "aes",
     "vaes",
