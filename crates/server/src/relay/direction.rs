@@ -13,7 +13,7 @@ use kettle_kernel::socket;
 use kettle_runtime::offloads::Offloads;
 use kettle_runtime::pipes::Pipes;
 use kettle_runtime::tx_path::{Flow, Reason, TxPath};
-use kettle_tls::buffers::Queue;
+use kettle_tls::buffers::{Intake, Queue};
 use kettle_tls::stream::{Pause, Stream, StreamError};
 use kettle_upstream::backend::Socket;
 
@@ -32,8 +32,7 @@ pub(super) struct Direction {
     pub(super) queue: Queue,
     /// As `queue`, in the kernel.
     pub(super) pipe: Option<Pipe>,
-    /// How many reads in a row got all they had room for.
-    pub(super) full_reads: u8,
+    pub(super) intake: Intake,
     /// Waits until the other side has what a reset would take from it.
     leaving: Option<Box<Leaving>>,
     /// What arrived meanwhile.
@@ -148,7 +147,7 @@ impl Direction {
             path,
             queue: received,
             pipe: None,
-            full_reads: 0,
+            intake: Intake::default(),
             leaving: None,
             arrived_bytes: 0,
         }

@@ -5,8 +5,6 @@ use std::io;
 use std::task::{Context, Poll, ready};
 
 use kettle_kernel::{bug, transfer};
-use kettle_tls::buffers::RECORDS_PER_READ;
-use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::{Filled, Stream};
 use kettle_upstream::UNTAKEN_BYTES_MAX;
 use kettle_upstream::backend::Socket;
@@ -86,9 +84,7 @@ impl Direction {
 
     /// Receives once; says whether it got something, and all there was.
     fn seal_received(&mut self, from: &Socket, to: &mut Stream) -> Result<bool, Fault> {
-        let is_fast = self.full_reads >= FULL_READS;
-        let records = if is_fast { RECORDS_PER_READ } else { 1 };
-        let mut room = to.record_room(&[], records * PLAINTEXT_BYTES_MAX).map_err(Fault::sink)?;
+        let mut room = to.record_room(&[], self.intake.bytes()).map_err(Fault::sink)?;
         let wanted_bytes = room.bytes();
         let received = room.lend(|slices| {
             from.try_receive(wanted_bytes, |fd| transfer::receive_vectored(fd, slices))
@@ -102,7 +98,7 @@ impl Direction {
             Some(bytes) => {
                 self.flow.bytes += bytes as u64;
                 let is_full = bytes == wanted_bytes;
-                self.full_reads = if is_full { self.full_reads.saturating_add(1) } else { 0 };
+                self.intake.note(is_full);
                 Ok(!is_full)
             }
         }
@@ -214,6 +210,3 @@ thread_local! {
 
 /// Two full records, as the queue holds them at most.
 const SCRATCH_BYTES: usize = 36 * 1_024;
-
-/// After this many full reads in a row each has room for two records: as with files, more at once is no faster.
-const FULL_READS: u8 = 1;

@@ -8,6 +8,8 @@ use std::task::Poll;
 use kettle_config::TunnelPathChoice;
 use kettle_runtime::pipes::Pipes;
 use kettle_runtime::tx_path::{Reason, TxPath};
+use kettle_tls::buffers::{self, RECORDS_PER_WRITE};
+use kettle_tls::records::RECORD_BYTES_MAX;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, split};
 use tokio::task::{spawn_local, yield_now};
 
@@ -213,17 +215,23 @@ fn held_bytes(relay: &Relay) -> usize {
 }
 
 #[tokio::test]
-async fn a_slow_reader_makes_the_tunnel_hold_two_records_and_no_more() {
+async fn a_slow_reader_makes_the_tunnel_hold_eight_records_at_most_and_two_beside_many() {
+    let held_max = [(0, RECORDS_PER_WRITE * RECORD_BYTES_MAX + 4_096), (16, 40 << 10)];
     for (client, backend) in KINDS {
-        for is_client_slow in [true, false] {
+        for (is_client_slow, (others, held_max)) in
+            [true, false].into_iter().flat_map(|is_slow| held_max.map(|it| (is_slow, it)))
+        {
             locally(async {
+                let large = || buffers::take(RECORDS_PER_WRITE * RECORD_BYTES_MAX);
+                let of_others: Vec<_> = (0..others).map(|_| large()).collect();
                 let setup = Setup::new(client, backend);
                 let (mut relay, _, mut client, mut backend) = setup.build().await;
                 let fast = if is_client_slow { &mut backend } else { &mut client };
                 let written = until_blocked(&mut relay, fast.stream(), &pattern(64 << 10)).await;
                 let held = held_bytes(&relay);
                 assert!(written > 64 << 10, "{written}");
-                assert!((1..=40 << 10).contains(&held), "{held} {:?}", relay.flows());
+                assert!((1..=held_max).contains(&held), "{held} {:?}", relay.flows());
+                of_others.into_iter().for_each(buffers::give);
                 // What slows down is no loss.
                 let slow = if is_client_slow { &mut client } else { &mut backend };
                 let mut received = vec![0; written.min(1 << 20)];
