@@ -55,7 +55,7 @@ impl Store {
     /// without one.
     ///
     /// # Errors
-    /// What is left to be closed, which may wait, if a thread has to look.
+    /// The rest to be closed, which may wait, if a thread has to look.
     pub fn find_at_once(
         &self,
         known: &Known,

@@ -76,7 +76,7 @@ impl Store {
     /// object no smaller.
     ///
     /// # Errors
-    /// What is left to be closed, which may wait, if a thread has to [keep](Self::keep_form) one.
+    /// The rest to be closed, which may wait, if a thread has to [keep](Self::keep_form) one.
     pub fn find_form_at_once(
         &self,
         of: &FormOf<'_>,
