@@ -22,7 +22,7 @@ impl FileSystem {
     /// The kind a file lies on. Waits for the answer of a remote one.
     ///
     /// # Errors
-    /// What fstatfs(2) says.
+    /// The error of fstatfs(2).
     pub fn of(file: BorrowedFd<'_>) -> io::Result<Self> {
         let magic = retry_on_intr(|| fstatfs(file))?.f_type;
         // A field of 32 bits on some machines: what is above them is the sign.

@@ -72,7 +72,7 @@ pub fn install(
 /// The number the kernel will give (TX) or expects of (RX) the next record of this direction.
 ///
 /// # Errors
-/// What `getsockopt` says; `InvalidData` for a short answer, `InvalidInput` if the socket has another version or
+/// The error of `getsockopt`; `InvalidData` for a short answer, `InvalidInput` if the socket has another version or
 /// cipher.
 pub fn sequence(
     fd: BorrowedFd<'_>,
@@ -104,7 +104,7 @@ pub fn is_encryption_failure(error: &io::Error) -> bool {
 /// where the processor encrypts. Linux 5.19.
 ///
 /// # Errors
-/// What `setsockopt(TLS_TX_ZEROCOPY_RO)` says: `ENOPROTOOPT` on an older kernel.
+/// The error of `setsockopt(TLS_TX_ZEROCOPY_RO)`: `ENOPROTOOPT` on an older kernel.
 pub fn allow_zero_copy_sendfile(fd: BorrowedFd<'_>) -> io::Result<()> {
     option::set(fd, libc::SOL_TLS, libc::TLS_TX_ZEROCOPY_RO, &1_u32.to_ne_bytes())
 }
@@ -112,7 +112,7 @@ pub fn allow_zero_copy_sendfile(fd: BorrowedFd<'_>) -> io::Result<()> {
 /// Limits the payload of the records this socket sends. Linux 6.19.
 ///
 /// # Errors
-/// What `setsockopt(TLS_TX_MAX_PAYLOAD_LEN)` says: `ENOPROTOOPT` on an older kernel.
+/// The error of `setsockopt(TLS_TX_MAX_PAYLOAD_LEN)`: `ENOPROTOOPT` on an older kernel.
 pub fn limit_payload(fd: BorrowedFd<'_>, payload_bytes_max: u16) -> io::Result<()> {
     option::set(fd, libc::SOL_TLS, TLS_TX_MAX_PAYLOAD_LEN, &payload_bytes_max.to_ne_bytes())
 }

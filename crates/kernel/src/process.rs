@@ -30,7 +30,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 /// 6.12.105 a signal that interrupted a kernel TLS send aborted the connection.
 ///
 /// # Errors
-/// What pthread_sigmask(3) says, which with these arguments is nothing.
+/// The error of pthread_sigmask(3): with these arguments none.
 pub fn block_signals() -> io::Result<()> {
     let mut signals = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the pointer is to a `sigset_t` of ours, which the call fills.
@@ -125,7 +125,7 @@ pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
 /// Keeps the calling thread on these processors, and what it starts from now on.
 ///
 /// # Errors
-/// What sched_setaffinity(2) says; `InvalidInput` if none of them is there or allowed.
+/// The error of sched_setaffinity(2); `InvalidInput` if none of them is there or allowed.
 pub fn keep_to_cpus(cpus: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &cpu_set(cpus)?)?)
 }
@@ -144,7 +144,7 @@ pub fn keep_thread_to_cpus(thread: u32, cpus: &[usize]) -> io::Result<()> {
 /// The flag of a process that becomes another user is set anew by the kernel.
 ///
 /// # Errors
-/// What prctl(2) says, which with these arguments is nothing.
+/// The error of prctl(2): with these arguments none.
 pub fn set_dumpable(is_dumpable: bool) -> io::Result<()> {
     let behavior =
         if is_dumpable { DumpableBehavior::Dumpable } else { DumpableBehavior::NotDumpable };
@@ -233,7 +233,7 @@ pub fn cpus_allowed() -> Vec<usize> {
 /// Raises the number of files this process may open to the most it is allowed, and returns that number.
 ///
 /// # Errors
-/// What setrlimit(2) says: `EPERM` where the limit is above what the system allows any process.
+/// The error of setrlimit(2): `EPERM` where the limit is above what the system allows any process.
 pub fn raise_open_files_limit() -> io::Result<u64> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
@@ -248,7 +248,7 @@ pub fn raise_open_files_limit() -> io::Result<u64> {
 /// than 1,024, and others close all of them one by one.
 ///
 /// # Errors
-/// What setrlimit(2) says.
+/// The error of setrlimit(2).
 pub fn restore_open_files_limit() -> io::Result<()> {
     let Some(current) = FILES_AT_START.get() else { return Ok(()) };
     let limit = getrlimit(Resource::Nofile);

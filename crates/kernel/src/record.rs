@@ -19,7 +19,7 @@ pub const APPLICATION_DATA: u8 = 23;
 /// A socket without keys ignores the type and sends the bytes as they are: only call it after `ktls::install`.
 ///
 /// # Errors
-/// What sendmsg(2) says: `WouldBlock` if the socket has no room.
+/// The error of sendmsg(2): `WouldBlock` if the socket has no room.
 pub fn send(fd: BorrowedFd<'_>, content_type: u8, payload: &[u8]) -> io::Result<usize> {
     let mut control = RecordType::new(libc::TLS_SET_RECORD_TYPE, content_type);
     // The kernel only reads through this pointer; `msghdr` has no const form.
@@ -37,7 +37,7 @@ pub fn send(fd: BorrowedFd<'_>, content_type: u8, payload: &[u8]) -> io::Result<
 /// the next call with the same type. `(APPLICATION_DATA, 0)` is the end of the stream.
 ///
 /// # Errors
-/// What recvmsg(2) says: `WouldBlock` if the socket has nothing.
+/// The error of recvmsg(2): `WouldBlock` if the socket has nothing.
 pub fn receive(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(u8, usize)> {
     let mut control = RecordType::new(0, 0);
     let mut vector = io_vector(buffer.as_mut_ptr(), buffer.len());

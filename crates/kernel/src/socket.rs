@@ -33,7 +33,7 @@ pub fn listen(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
 /// it would hide idle connections from the handshake deadline.
 ///
 /// # Errors
-/// What a call on the way says: `AddrInUse` or `PermissionDenied` of the address, most often.
+/// The error of a call on the way: `AddrInUse` or `PermissionDenied` of the address, most often.
 pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let domain = Domain::for_address(address);
     let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
@@ -53,7 +53,7 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 /// Begins to listen, or changes how many connections may wait in a socket that listens already (`__inet_listen_sk`).
 ///
 /// # Errors
-/// What listen(2) says.
+/// The error of listen(2).
 pub fn set_backlog(fd: BorrowedFd<'_>, backlog: u32) -> io::Result<()> {
     SockRef::from(&fd).listen(i32::try_from(backlog).unwrap_or(i32::MAX))
 }
@@ -62,7 +62,7 @@ pub fn set_backlog(fd: BorrowedFd<'_>, backlog: u32) -> io::Result<()> {
 /// address, and the stream takes no option of TCP.
 ///
 /// # Errors
-/// What accept4(2) says: `WouldBlock` if nobody waits, `EMFILE` without a descriptor left.
+/// The error of accept4(2): `WouldBlock` if nobody waits, `EMFILE` without a descriptor left.
 pub fn accept(listener: BorrowedFd<'_>) -> io::Result<(TcpStream, Option<SocketAddr>)> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let (fd, address): (OwnedFd, _) = acceptfrom_with(listener, flags)?;
@@ -87,7 +87,7 @@ pub fn accept(listener: BorrowedFd<'_>) -> io::Result<(TcpStream, Option<SocketA
 /// addresses must not run out of ports, not one address.
 ///
 /// # Errors
-/// What `setsockopt(IP_BIND_ADDRESS_NO_PORT)` says.
+/// The error of `setsockopt(IP_BIND_ADDRESS_NO_PORT)`.
 pub fn bind_address_no_port(fd: BorrowedFd<'_>) -> io::Result<()> {
     let value = 1_i32.to_ne_bytes();
     option::set(fd, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &value)
@@ -101,7 +101,7 @@ pub const NOT_SENT_LOW_WATER_BYTES_MIN: u32 = 16_406;
 /// it had to.
 ///
 /// # Errors
-/// What `getsockopt` or `setsockopt(TCP_NOTSENT_LOWAT)` says.
+/// The error of `getsockopt` or `setsockopt(TCP_NOTSENT_LOWAT)`.
 pub fn raise_not_sent_low_water(fd: BorrowedFd<'_>) -> io::Result<bool> {
     // Zero means that the sysctl `net.ipv4.tcp_notsent_lowat` decides.
     let own = option::get_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT)? as u32;
@@ -124,7 +124,7 @@ pub fn is_mptcp(fd: BorrowedFd<'_>) -> bool {
 /// Bytes in the send queue that the peer has not acknowledged yet.
 ///
 /// # Errors
-/// What `ioctl(SIOCOUTQ)` says.
+/// The error of `ioctl(SIOCOUTQ)`.
 pub fn pending_output_bytes(fd: BorrowedFd<'_>) -> io::Result<usize> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: SIOCOUTQ (the same number as TIOCOUTQ) writes one `int`, and the pointer is to one that only we can reach.
@@ -141,7 +141,7 @@ pub fn pending_output_bytes(fd: BorrowedFd<'_>) -> io::Result<usize> {
 /// still holds back are not among them.
 ///
 /// # Errors
-/// What `getsockopt(TCP_INFO)` or `ioctl(SIOCOUTQ)` says; `NotConnected` when the connection is gone.
+/// The error of `getsockopt(TCP_INFO)` or `ioctl(SIOCOUTQ)`; `NotConnected` when the connection is gone.
 pub fn written_bytes(fd: BorrowedFd<'_>) -> io::Result<u64> {
     let mut info = [0; TCP_INFO_BYTES_ACKED + size_of::<u64>()];
     // First: what is acknowledged in between makes the sum too low, never too high.
@@ -172,7 +172,7 @@ pub fn written_bytes_exactly(fd: BorrowedFd<'_>) -> io::Result<u64> {
 /// Bytes that a TCP connection has carried in both directions, without headers; what was sent again counts again.
 ///
 /// # Errors
-/// What `getsockopt(TCP_INFO)` says; `Unsupported` on a kernel before 4.19.
+/// The error of `getsockopt(TCP_INFO)`; `Unsupported` on a kernel before 4.19.
 pub fn carried_bytes(fd: BorrowedFd<'_>) -> io::Result<u64> {
     let mut info = [0; TCP_INFO_BYTES_SENT + size_of::<u64>()];
     let bytes = option::get(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info)?;
@@ -187,7 +187,7 @@ pub fn carried_bytes(fd: BorrowedFd<'_>) -> io::Result<u64> {
 /// socket has no segments.
 ///
 /// # Errors
-/// What `setsockopt(TCP_CORK)` says.
+/// The error of `setsockopt(TCP_CORK)`.
 pub fn set_cork(fd: BorrowedFd<'_>, is_corked: bool) -> io::Result<()> {
     match sockopt::set_tcp_cork(fd, is_corked) {
         Err(Errno::OPNOTSUPP) if unix::is_unix(fd) => Ok(()),
@@ -200,7 +200,7 @@ pub fn set_cork(fd: BorrowedFd<'_>, is_corked: bool) -> io::Result<()> {
 /// while something is on its way to the peer: [`bound_delivery`] and [`is_lost`] are for that.
 ///
 /// # Errors
-/// What `setsockopt` says of `SO_KEEPALIVE` or the times; `EINVAL` for one beyond 32,767 seconds.
+/// The error of `setsockopt` for `SO_KEEPALIVE` or the times; `EINVAL` for one beyond 32,767 seconds.
 pub fn keep_alive(fd: BorrowedFd<'_>, silence: Option<Duration>) -> io::Result<()> {
     let Some(silence) = silence else { return SockRef::from(&fd).set_keepalive(false) };
     let questions =
@@ -224,7 +224,7 @@ fn question_interval(silence: Duration) -> Duration {
 /// sends again for a quarter of an hour and longer (`tcp_retries2`).
 ///
 /// # Errors
-/// What `setsockopt(TCP_USER_TIMEOUT)` says.
+/// The error of `setsockopt(TCP_USER_TIMEOUT)`.
 pub fn bound_delivery(fd: BorrowedFd<'_>, limit: Option<Duration>) -> io::Result<()> {
     SockRef::from(&fd).set_tcp_user_timeout(limit)
 }
@@ -233,7 +233,7 @@ pub fn bound_delivery(fd: BorrowedFd<'_>, limit: Option<Duration>) -> io::Result
 /// again or asked for room. One whose window stays closed acknowledges the questions for room. False where nothing is asked.
 ///
 /// # Errors
-/// What `getsockopt` says of `TCP_INFO` or of the settings of keep-alive.
+/// The error of `getsockopt` for `TCP_INFO` or for the settings for keep-alive.
 pub fn is_lost(fd: BorrowedFd<'_>) -> io::Result<bool> {
     let mut info = [0; TCP_INFO_LAST_ACK_RECV + size_of::<u32>()];
     option::get(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info)?;
@@ -257,7 +257,7 @@ pub fn is_lost(fd: BorrowedFd<'_>) -> io::Result<bool> {
 /// Accepted connections inherit the filter, which has nothing to drop there.
 ///
 /// # Errors
-/// What `setsockopt(SO_ATTACH_FILTER)` says: no memory for it.
+/// The error of `setsockopt(SO_ATTACH_FILTER)`: no memory for it.
 pub fn take_no_new(fd: BorrowedFd<'_>) -> io::Result<()> {
     SockRef::from(&fd).attach_filter(&OPENS_NOTHING)
 }
@@ -267,7 +267,7 @@ pub fn take_no_new(fd: BorrowedFd<'_>) -> io::Result<()> {
 /// Linux reads `shutdown(SHUT_RD)` on a listening socket that way (`inet_shutdown`).
 ///
 /// # Errors
-/// What shutdown(2) says.
+/// The error of shutdown(2).
 pub fn stop_listening(fd: BorrowedFd<'_>) -> io::Result<()> {
     SockRef::from(&fd).shutdown(Shutdown::Read)
 }
@@ -275,7 +275,7 @@ pub fn stop_listening(fd: BorrowedFd<'_>) -> io::Result<()> {
 /// Tells the peer that nothing more will come; what it sends can still be read.
 ///
 /// # Errors
-/// What shutdown(2) says: `NotConnected` if the peer has reset the connection.
+/// The error of shutdown(2): `NotConnected` if the peer has reset the connection.
 pub fn shutdown_write(fd: BorrowedFd<'_>) -> io::Result<()> {
     SockRef::from(&fd).shutdown(Shutdown::Write)
 }
@@ -284,7 +284,7 @@ pub fn shutdown_write(fd: BorrowedFd<'_>) -> io::Result<()> {
 /// whole (socket(7), `SO_LINGER` of zero). Unix sockets take the option and just close.
 ///
 /// # Errors
-/// What `setsockopt(SO_LINGER)` says.
+/// The error of `setsockopt(SO_LINGER)`.
 pub fn reset_on_close(fd: BorrowedFd<'_>) -> io::Result<()> {
     SockRef::from(&fd).set_linger(Some(Duration::ZERO))
 }

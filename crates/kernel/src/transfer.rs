@@ -19,7 +19,7 @@ use rustix::pipe::SpliceFlags;
 /// for what follows.
 ///
 /// # Errors
-/// What sendmsg(2) says: `WouldBlock` if the socket has no room.
+/// The error of sendmsg(2): `WouldBlock` if the socket has no room.
 pub fn send(fd: BorrowedFd<'_>, buffers: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
     let mut control = SendAncillaryBuffer::default();
     Ok(retry_on_intr(|| sendmsg(fd, buffers, &mut control, send_flags(more)))?)
@@ -28,7 +28,7 @@ pub fn send(fd: BorrowedFd<'_>, buffers: &[IoSlice<'_>], more: bool) -> io::Resu
 /// Sends one buffer; otherwise as [`send`].
 ///
 /// # Errors
-/// What send(2) says, as [`send`].
+/// The error of send(2), as [`send`].
 pub fn send_one(fd: BorrowedFd<'_>, bytes: &[u8], more: bool) -> io::Result<usize> {
     Ok(retry_on_intr(|| rustix::net::send(fd, bytes, send_flags(more)))?)
 }
@@ -36,7 +36,7 @@ pub fn send_one(fd: BorrowedFd<'_>, bytes: &[u8], more: bool) -> io::Result<usiz
 /// Receives what the socket has. Zero is the end of the stream (or an empty buffer).
 ///
 /// # Errors
-/// What recv(2) says: `WouldBlock` if the socket has nothing.
+/// The error of recv(2): `WouldBlock` if the socket has nothing.
 pub fn receive(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
     let (bytes, _) = retry_on_intr(|| recv(fd, &mut *buffer, RecvFlags::DONTWAIT))?;
     Ok(bytes)
@@ -45,7 +45,7 @@ pub fn receive(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
 /// Receives what the socket has, into one buffer after the other. Zero is the end of the stream (or no room).
 ///
 /// # Errors
-/// What recvmsg(2) says: `WouldBlock` if the socket has nothing.
+/// The error of recvmsg(2): `WouldBlock` if the socket has nothing.
 pub fn receive_vectored(fd: BorrowedFd<'_>, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
     let mut control = RecvAncillaryBuffer::default();
     let received = retry_on_intr(|| recvmsg(fd, &mut *buffers, &mut control, RecvFlags::DONTWAIT))?;
@@ -56,7 +56,7 @@ pub fn receive_vectored(fd: BorrowedFd<'_>, buffers: &mut [IoSliceMut<'_>]) -> i
 /// the stream, or that nothing was to be dropped. Other kinds of sockets refuse.
 ///
 /// # Errors
-/// What recv(2) says: `WouldBlock` if the socket has nothing, `EFAULT` if it is not TCP's.
+/// The error of recv(2): `WouldBlock` if the socket has nothing, `EFAULT` if it is not TCP's.
 pub fn discard(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<usize> {
     let bytes = bytes.min(CALL_BYTES_MAX);
     let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
@@ -84,7 +84,7 @@ fn called(call: impl Fn() -> libc::ssize_t) -> io::Result<usize> {
 /// The call has no `MSG_NOSIGNAL`: `SIGPIPE` must be ignored (as Rust programs start) or blocked.
 ///
 /// # Errors
-/// What sendfile(2) says: `WouldBlock` if the socket has no room.
+/// The error of sendfile(2): `WouldBlock` if the socket has no room.
 pub fn sendfile(
     socket: BorrowedFd<'_>,
     file: BorrowedFd<'_>,
@@ -98,7 +98,7 @@ pub fn sendfile(
 /// Moves up to `bytes` between two descriptors of which at least one is a pipe, without waiting for the pipe.
 ///
 /// # Errors
-/// What splice(2) says: `WouldBlock` if one side has nothing or the other no room.
+/// The error of splice(2): `WouldBlock` if one side has nothing or the other no room.
 pub fn splice(
     from: BorrowedFd<'_>,
     to: BorrowedFd<'_>,
@@ -123,7 +123,7 @@ pub enum Wait {
 /// Reads at an offset into the buffers. Zero is the end of the file.
 ///
 /// # Errors
-/// What preadv2(2) says: `WouldBlock` for what is not in memory if it may not wait; `InvalidInput` for an offset no
+/// The error of preadv2(2): `WouldBlock` for what is not in memory if it may not wait; `InvalidInput` for an offset no
 /// file can have.
 pub fn read_at(
     file: BorrowedFd<'_>,
@@ -146,7 +146,7 @@ pub fn read_at(
 /// fill with zeros before. Says how much of the buffer was filled.
 ///
 /// # Errors
-/// What preadv2(2) says, as [`read_at`]; `OutOfMemory` if there is none.
+/// The error of preadv2(2), as [`read_at`]; `OutOfMemory` if there is none.
 pub fn read_beginning(
     file: BorrowedFd<'_>,
     buffer: &mut [u8],
@@ -219,7 +219,7 @@ fn probe(file: BorrowedFd<'_>, offset: u64, bytes: u64, wait: Wait) -> Residency
 /// Brings a range into the page cache and waits until it is there, or until the file ends.
 ///
 /// # Errors
-/// What posix_fadvise(2) or preadv2(2) says.
+/// The error of posix_fadvise(2) or preadv2(2).
 pub fn warm(file: BorrowedFd<'_>, offset: u64, bytes: u64) -> io::Result<()> {
     // Advice only starts the reading early and in large pieces; the reads below are what makes it certain.
     if let Some(length) = std::num::NonZeroU64::new(bytes) {
