@@ -142,7 +142,7 @@ impl Spool {
     /// wait for the disk.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn open(&self) -> io::Result<()> {
         self.open_file().map(drop)
     }
