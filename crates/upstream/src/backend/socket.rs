@@ -108,7 +108,7 @@ impl Socket {
     /// none of it: it costs four calls.
     ///
     /// # Errors
-    /// What setsockopt(2) says.
+    /// The error of setsockopt(2).
     pub fn keep_alive(&self) -> io::Result<()> {
         match self {
             // `TCP_USER_TIMEOUT` stays as it is: it would cut connections whose peer only takes its time to read.
@@ -120,7 +120,7 @@ impl Socket {
     /// Waits until there is something to receive, the end among it.
     ///
     /// # Errors
-    /// What the runtime says of the socket.
+    /// The error of the runtime for the socket.
     pub fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(socket) => socket.poll_read_ready(context),

@@ -64,7 +64,7 @@ impl Socket {
     /// there was some.
     ///
     /// # Errors
-    /// What the runtime says of the socket.
+    /// The error of the runtime for the socket.
     pub fn poll_end_arrived(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let _ = self.try_io(Interest::WRITABLE, || Err::<(), _>(would_block()));
         self.poll_write_ready(context)
