@@ -18,7 +18,7 @@ settings! {
         /// The target of the redirect: a URL, or a path on the same host. `{path}` is the whole path that was asked for,
         /// `{rest}` what of it follows the route's prefix, `{1}` what the first star of `from` stands for, `{host}` the host
         /// that was asked for. `{scheme}`, `{port}`, `{header:NAME}`, `{cookie:NAME}`, `{query:NAME}` and `{map:NAME}` are
-        /// those of `request_headers`. What is filled in is percent-encoded, but for what a `[[map]]` says without words, and
+        /// those of `request_headers`. Values are percent-encoded, but for those that a `[[map]]` has without words, and
         /// behind a `?` for `{query}` and `{asked_uri}`, which are as the client sent them. `"{map:NAME}"` alone may be
         /// a whole URL; where the map says nothing, the redirect does not hold.
         pub to: Template = required(destination()),

@@ -213,7 +213,7 @@ impl FieldTemplate {
     /// Takes a text as a file has it.
     ///
     /// # Errors
-    /// What is wrong with the text, for a person.
+    /// The fault of the text, for a person.
     pub fn parse(text: &str) -> Result<Self, String> {
         read(text, Groups::None).map_err(|wrong| wrong.why)
     }

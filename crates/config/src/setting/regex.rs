@@ -24,7 +24,7 @@ impl Expression {
     /// Compiles an expression.
     ///
     /// # Errors
-    /// What is wrong with it, for a person.
+    /// The fault of it, for a person.
     pub fn new(text: &str) -> Result<Self, String> {
         compile(text).map(|compiled| Self { compiled }).map_err(|wrong| wrong.why)
     }

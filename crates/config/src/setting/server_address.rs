@@ -26,7 +26,7 @@ impl ServerAddress {
     /// Reads `10.0.0.5:80`, `[::1]:80`, `db.example:5432` or `unix:/run/db.sock`.
     ///
     /// # Errors
-    /// What is wrong with the text, for a person.
+    /// The fault of the text, for a person.
     pub fn parse(text: &str) -> Result<Self, String> {
         parse(text).map_err(|wrong| match wrong.help {
             Guess::Text(suggestion) => format!("{}; write {suggestion}", wrong.why),

@@ -206,10 +206,10 @@ impl<W: Word> ValueType for WordList<W> {
 
 /// The levels of the program's own messages.
 const LEVELS: [(&str, &str); 5] = [
-    ("error", "What stops kettle from doing its work."),
-    ("warn", "What an operator should look at."),
+    ("error", "Errors that stop kettle from doing its work."),
+    ("warn", "Events at which an operator should look."),
     ("info", "Starts, reloads and stops."),
-    ("debug", "What happens to each connection."),
+    ("debug", "The events of each connection."),
     ("trace", "Everything."),
 ];
 
