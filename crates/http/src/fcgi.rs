@@ -313,7 +313,7 @@ const OUTPUT: u8 = 6;
 const ERRORS: u8 = 7;
 
 const HEADER_BYTES: usize = 8;
-/// What [`enclose`] writes in front of parameters: the record that begins a request, and the header of theirs.
+/// The bytes that [`enclose`] writes in front of parameters: the record that begins a request, and the header of theirs.
 pub const ROOM_BYTES: usize = 3 * HEADER_BYTES;
 /// The content of the records that begin and end a request.
 const BODY_BYTES: u16 = 8;
