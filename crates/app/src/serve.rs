@@ -46,7 +46,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> ExitCode {
 /// The configuration that the command line stands for.
 ///
 /// # Errors
-/// What is wrong with the names that a certificate is fetched for.
+/// The fault of the names that a certificate is fetched for.
 fn config(arguments: &ServeArguments, directory: &Path) -> Result<Config, Vec<Diagnostic>> {
     let has_domain = !arguments.domains.domain.is_empty();
     let mut config = match has_domain {

@@ -14,7 +14,7 @@ use rustix::process::geteuid;
 /// process's user, to root or to `owner`.
 ///
 /// # Errors
-/// What stands there instead, or that it cannot be opened.
+/// The thing that stands there instead, or the error of opening it.
 pub(super) fn open(path: &Path, options: &mut OpenOptions, owner: Option<u32>) -> io::Result<File> {
     // An entry of this folder itself was made by root: stdout, null.
     if path.parent() == Some(Path::new("/dev")) {
