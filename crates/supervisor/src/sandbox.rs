@@ -36,7 +36,7 @@ impl Sandbox {
     /// thread, and once all is done that the server never does again.
     ///
     /// # Errors
-    /// What could not be done, where the configuration requires it.
+    /// The steps that could not be done, where the configuration requires it.
     pub(crate) fn enter(config: &Config) -> Result<Self, Vec<Diagnostic>> {
         if config.server.sandbox == Sandboxing::Off {
             return Ok(Self { line: "off".to_owned(), ..Self::default() });
