@@ -7,7 +7,7 @@ use std::net::TcpStream;
 /// A request as an application gets it.
 #[derive(Debug, Default)]
 pub struct Asked {
-    /// What it is told.
+    /// The parameters that it is told.
     pub params: BTreeMap<String, String>,
     /// The body.
     pub body: Vec<u8>,

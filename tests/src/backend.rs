@@ -44,7 +44,7 @@ impl Backend {
         address
     }
 
-    /// Where it is.
+    /// Returns its address.
     pub fn address(&self) -> SocketAddr {
         self.listener.local_addr().unwrap()
     }
@@ -171,7 +171,7 @@ pub fn answer(socket: &mut (impl Read + Write), response: &str) -> String {
     head
 }
 
-/// How a plain connection ended, with all that came before.
+/// Returns how a plain connection ended, with all that came before.
 pub fn read_to_end(socket: &mut TcpStream) -> (Vec<u8>, io::Result<()>) {
     let mut received = Vec::new();
     let outcome = socket.read_to_end(&mut received).map(drop);

@@ -22,7 +22,7 @@ use crate::http::Connection;
 use crate::record::{Record, records};
 use crate::suite::Suite;
 
-/// What a client offers, and the sessions it remembers.
+/// The offer of a client, and the sessions it remembers.
 #[derive(Clone)]
 pub struct Dialer {
     versions: Vec<&'static SupportedProtocolVersion>,
@@ -185,7 +185,7 @@ pub struct Client {
     beyond: Vec<u8>,
 }
 
-/// How the server ended a connection.
+/// The way the server ended a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// With close_notify.
@@ -294,13 +294,13 @@ impl Client {
         }
     }
 
-    /// The records received so far. What is not a record fails the test.
+    /// The records received so far. Bytes that are no record fail the test.
     pub fn records(&self) -> Vec<Record> {
         records(&self.wire.received)
     }
 }
 
-/// What an error while receiving says about how the server ended the connection.
+/// Returns what an error while receiving says about how the server ended the connection.
 pub fn end_of(error: &io::Error) -> End {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match (inner, error.kind()) {

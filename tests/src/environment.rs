@@ -1,4 +1,4 @@
-//! Where the tests run: on this machine or in a guest, with or without kernel TLS, and with how much patience.
+//! The place where the tests run: on this machine or in a guest, with or without kernel TLS, and with how much patience.
 
 use std::fs;
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ pub fn go_program_or_skip(name: &str) -> Option<PathBuf> {
     program
 }
 
-/// True if this kernel encrypts. Where the runner promises that it does, it must.
+/// True if this kernel encrypts. If the runner promises that it does, it must.
 pub fn has_kernel_tls() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     *ANSWER.get_or_init(|| {
@@ -89,7 +89,7 @@ pub fn is_guest() -> bool {
     std::env::var_os("KETTLE_GUEST_KERNEL").is_some_and(|name| name != "uml")
 }
 
-/// How long to wait for what must happen. Only a failing test waits for so long.
+/// Returns how long to wait for what must happen. Only a failing test waits for so long.
 pub fn patience() -> Duration {
     Duration::from_secs(if is_guest() { 120 } else { 30 })
 }

@@ -1,4 +1,5 @@
-//! What a TLS 1.2 client seals before it has seen the server's Finished (False Start, RFC 7918), which rustls' own never does.
+//! The bytes that a TLS 1.2 client seals before it has seen the server's Finished (False Start, RFC 7918), which rustls' own
+//! never does.
 
 use std::fmt;
 use std::sync::Mutex;

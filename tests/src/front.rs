@@ -13,7 +13,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 
 use crate::certificate::{Kind, issue, roots};
 
-/// What becomes of a request.
+/// The fate of a request.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// The authority behind answers it.
@@ -39,7 +39,7 @@ pub enum Act {
 
 /// The front.
 pub struct Front {
-    /// Where it is.
+    /// Its address.
     pub address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
 }
@@ -76,7 +76,7 @@ impl Front {
         format!("https://{}/dir", self.address)
     }
 
-    /// How often something was asked for whose method and path begin so.
+    /// Returns the number of times something was asked for whose method and path begin so.
     pub fn asked(&self, what: &str) -> usize {
         self.asked.lock().unwrap().iter().filter(|asked| asked.starts_with(what)).count()
     }

@@ -11,7 +11,7 @@ use crate::content::content;
 use crate::environment::patience;
 use crate::mounted::Mounted;
 
-/// What a file never answers.
+/// The questions that a file never answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Silent {
     /// It answers everything.

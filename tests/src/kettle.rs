@@ -84,7 +84,7 @@ impl Kettle {
         self.addresses[index.unwrap()]
     }
 
-    /// What `https://localhost` stands for, with its port.
+    /// Returns the URL of `https://localhost`, with its port.
     pub fn url(&self, target: &str) -> String {
         format!("https://localhost:{}{target}", self.address().port())
     }
@@ -191,18 +191,18 @@ impl Kettle {
     }
 
     /// Its memory in bytes that is no file's: its heap and stacks. Of the program's own pages its share would grow as the
-    /// programs of other tests end. Who may see it: as with descriptors.
+    /// programs of other tests end. The same users may see it as with descriptors.
     pub fn memory_bytes(&self) -> u64 {
         memory_of(self.server_process)
     }
 
-    /// How often it has read files, whether it got anything or not. Who may see it: as with descriptors.
+    /// Returns how often it has read files, whether it got anything or not. The same users may see it as with descriptors.
     pub fn reads(&self) -> u64 {
         self.input("syscr: ")
     }
 
-    /// The number of bytes it has read of files, by whatever call, and however often the same. Who
-    /// may see it: as with descriptors.
+    /// The number of bytes it has read of files, by whatever call, and however often the same. The same users may see it as
+    /// with descriptors.
     pub fn bytes_read(&self) -> u64 {
         self.input("rchar: ")
     }
@@ -303,7 +303,7 @@ impl Entry {
         SocketAddr::new(address, u16::try_from(self.number("remote_port")).unwrap()).to_string()
     }
 
-    /// Where the response was encrypted, and why not elsewhere: `user`, or `user (circuit_open)`.
+    /// Returns where the response was encrypted, and why not elsewhere: `user`, or `user (circuit_open)`.
     pub fn path(&self) -> String {
         match self.text("reason") {
             "" => self.text("path").to_owned(),

@@ -1,4 +1,4 @@
-//! What the end-to-end tests are made of: a kettle process in its own folder, clients, and what they saw on the wire.
+//! The parts of the end-to-end tests: a kettle process in its own folder, clients, and what they saw on the wire.
 //!
 //! The tests themselves are in `tests/e2e`; docs/testing.md says how they are run.
 #![forbid(unsafe_code)]

@@ -12,7 +12,7 @@ impl Mounted {
     /// mounts is `input`.
     ///
     /// # Errors
-    /// What `mount` said.
+    /// The error of `mount`.
     pub fn at(folder: PathBuf, kind: &str, options: &str, input: Stdio) -> Result<Self, String> {
         Self::source(folder, kind, Path::new(kind), options, input)
     }
@@ -20,7 +20,7 @@ impl Mounted {
     /// A file system with the files of `content`, in memory or in a file of its own, `image`.
     ///
     /// # Errors
-    /// What the program that makes such file systems said, or `mount`.
+    /// The error of the program that makes such file systems, or `mount`.
     pub fn holding(
         folder: PathBuf,
         kind: &str,
@@ -45,7 +45,8 @@ impl Mounted {
         Ok(mounted)
     }
 
-    /// What would be there after a loss of power: the file system of a copy of its `image`, which has what was written to that so far.
+    /// Returns what would be there after a loss of power: the file system of a copy of its `image`, which has what was written
+    /// to that so far.
     ///
     /// # Errors
     /// As for [`at`](Self::at).
@@ -91,7 +92,7 @@ impl Mounted {
     /// Nothing is written to it from now on.
     ///
     /// # Errors
-    /// What `mount` said: something may be open to be written.
+    /// The error of `mount`: something may be open to be written.
     pub fn make_read_only(&self) -> Result<(), String> {
         run("mount", &["-o", "remount,ro", self.0.to_str().unwrap()])
     }
@@ -99,7 +100,7 @@ impl Mounted {
     /// It may be written to from now on.
     ///
     /// # Errors
-    /// What `mount` said.
+    /// The error of `mount`.
     pub fn make_writable(&self) -> Result<(), String> {
         run("mount", &["-o", "remount,rw", self.0.to_str().unwrap()])
     }
@@ -107,7 +108,7 @@ impl Mounted {
     /// Whatever would change it waits until what this gives is dropped.
     ///
     /// # Errors
-    /// What `fsfreeze` said.
+    /// The error of `fsfreeze`.
     pub fn freeze(&self) -> Result<Frozen<'_>, String> {
         run("fsfreeze", &["-f", self.0.to_str().unwrap()]).map(|()| Frozen(&self.0))
     }

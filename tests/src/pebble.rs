@@ -61,24 +61,24 @@ impl PebbleSetup {
         self
     }
 
-    /// How long its certificates live.
+    /// Sets the lifetime of its certificates.
     #[must_use]
     pub fn lifetime(mut self, seconds: u64) -> Self {
         self.lifetime_seconds = seconds;
         self
     }
 
-    /// Where it looks for an `https` listener.
+    /// Returns the address where it looks for an `https` listener.
     pub fn tls(&self) -> SocketAddr {
         self.tls
     }
 
-    /// Where it looks for an `http` listener.
+    /// Returns the address where it looks for an `http` listener.
     pub fn http(&self) -> SocketAddr {
         self.http
     }
 
-    /// Where it listens.
+    /// Returns its address.
     pub fn address(&self) -> SocketAddr {
         self.listen
     }
@@ -183,7 +183,7 @@ impl Pebble {
         let _ = curl.args([body, url]).succeed();
     }
 
-    /// Where records are written by curl, in JSON: `set-txt`, `clear-txt`.
+    /// Returns the URL where records are written by curl, in JSON: `set-txt`, `clear-txt`.
     pub fn records_url(&self) -> String {
         format!("http://{}", self.names_management)
     }

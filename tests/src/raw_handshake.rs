@@ -14,7 +14,7 @@ use crate::raw_session::{Direction, RawSession};
 use crate::raw_ticket::RawTicket;
 use crate::record::{APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, whole_records};
 
-/// What the client offers.
+/// The offer of the client.
 #[derive(Clone)]
 pub struct RawHello {
     /// Extensions besides the key share: number and content.
@@ -319,7 +319,7 @@ const PRE_SHARED_KEY: u16 = 41;
 pub const EARLY_DATA: u16 = 42;
 /// Versions.
 pub const SUPPORTED_VERSIONS: u16 = 43;
-/// How keys of resumption may be used.
+/// The ways in which keys of resumption may be used.
 pub const PSK_KEY_EXCHANGE_MODES: u16 = 45;
 /// Key shares.
 pub const KEY_SHARE: u16 = 51;

@@ -32,7 +32,7 @@ pub struct Direction {
     sequence: u64,
 }
 
-/// What a record held, or the end of the connection.
+/// The content of a record, or the end of the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
     /// The content type, and the content.

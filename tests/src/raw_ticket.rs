@@ -6,7 +6,7 @@ use crate::key_schedule::{early_secret, expand_label, hash, verify_data};
 use crate::raw_session::{RawSession, Received};
 use crate::record::HANDSHAKE;
 
-/// What a server gave, and the key that goes with it.
+/// The ticket of a server, and the key that goes with it.
 #[derive(Clone)]
 pub struct RawTicket {
     identity: Vec<u8>,

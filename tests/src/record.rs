@@ -5,7 +5,7 @@
 pub struct Record {
     /// The content type in the header.
     pub content_type: u8,
-    /// What follows the header.
+    /// The bytes behind the header.
     pub body: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! What a test's server is made of: its folder, its files and its configuration.
+//! The parts of a test's server: its folder, its files and its configuration.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -230,12 +230,12 @@ impl Setup {
 pub struct Folder(TempDir);
 
 impl Folder {
-    /// Where something in it is.
+    /// Returns the path of something in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    /// Where its configuration is.
+    /// Returns the path of its configuration.
     pub fn config(&self) -> PathBuf {
         self.path(CONFIG)
     }

@@ -7,9 +7,9 @@ use rustls::{SupportedCipherSuite, SupportedProtocolVersion};
 /// A version and a cipher.
 #[derive(Clone, Copy)]
 pub struct Suite {
-    /// How kettle's access log calls the suite.
+    /// The name of the suite in kettle's access log.
     pub name: &'static str,
-    /// How kettle's access log calls the version.
+    /// The name of the version in kettle's access log.
     pub version_name: &'static str,
     /// The version.
     pub version: &'static SupportedProtocolVersion,

@@ -18,11 +18,11 @@ pub struct Tool {
 
 /// A program that has ended.
 pub struct Ended {
-    /// How it ended.
+    /// Its exit status.
     pub status: ExitStatus,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub stdout: Vec<u8>,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: String,
 }
 
@@ -77,7 +77,7 @@ impl Tool {
         self
     }
 
-    /// What it reads from standard input.
+    /// Sets its standard input.
     #[must_use]
     pub fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.input = input.into();

@@ -1,4 +1,4 @@
-//! What a process writes, collected as it comes, with waits for what should come.
+//! The output of a process, collected as it comes, with waits for what should come.
 
 use std::io::Read;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -42,7 +42,7 @@ impl Transcript {
         transcript
     }
 
-    /// What has been written so far.
+    /// Returns the output so far.
     pub fn bytes(&self) -> Vec<u8> {
         self.lock().bytes.clone()
     }

@@ -1,4 +1,4 @@
-//! What a server of WebSocket says (RFC 6455 §4.2.2).
+//! The words of a server of WebSocket (RFC 6455 §4.2.2).
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use base64::prelude::{BASE64_STANDARD, Engine};

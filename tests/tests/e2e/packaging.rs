@@ -1,4 +1,4 @@
-//! What packages bring beside the programs: manual pages, completions, a dashboard and alerts.
+//! The files of packages beside the programs: manual pages, completions, a dashboard and alerts.
 
 mod monitoring;
 mod unit;

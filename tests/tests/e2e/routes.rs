@@ -1,4 +1,4 @@
-//! What a route does besides serving files, as curl sees it.
+//! The work of a route besides serving files, as curl sees it.
 
 mod access;
 mod compression;

@@ -1,4 +1,4 @@
-//! What anybody between client and server can see: records, their sizes and nonces, and how a connection ends.
+//! The view of anybody between client and server: records, their sizes and nonces, and how a connection ends.
 
 mod border;
 mod end;

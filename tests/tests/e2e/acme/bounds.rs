@@ -1,4 +1,5 @@
-//! What neither an authority nor an operator can make a server do: order over and over, ask for ever, lose what it has.
+//! The acts to which neither an authority nor an operator can bring a server: order over and over, ask for ever, lose what it
+//! has.
 
 use rustix::process::Signal;
 

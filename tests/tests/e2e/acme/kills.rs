@@ -1,5 +1,5 @@
-//! Who is killed in the middle of a renewal leaves the site its old certificate, and the order goes on: a second one is sent only where
-//! nobody can know of the first, or the authority has voided it.
+//! A server that is killed in the middle of a renewal leaves the site its old certificate, and the order goes on: a second one
+//! is sent only where nobody can know of the first, or the authority has voided it.
 
 use std::sync::Arc;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! What the backend answers now, beside what it answered before and is kept still; and what asks for the same in other words.
+//! The backend's answers of now, beside those of before that are still kept; and requests for the same in other words.
 
 use std::io::Write;
 use std::net::TcpStream;

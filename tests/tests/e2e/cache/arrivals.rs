@@ -1,4 +1,4 @@
-//! What else happens while an object arrives: others ask otherwise, the backend says something first, somebody writes or purges.
+//! The events while an object arrives: others ask otherwise, the backend says something first, somebody writes or purges.
 
 use std::io::Write;
 use std::thread;

@@ -1,4 +1,4 @@
-//! How the bodies of backends end, and which of them are kept: what broke off never is.
+//! The ends of the bodies of backends, and which of them are kept: one that broke off never is.
 
 use std::io::Write;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What workers remember of the store: answered without the disk, and never a moment longer than it is true.
+//! The memory of workers for the store: answered without the disk, and never a moment longer than it is true.
 
 use kettle_tests::client::Client;
 use kettle_tests::environment::wait_until;

@@ -1,4 +1,4 @@
-//! What is kept, for whom, and what clients are told of it.
+//! Responses that are kept, for which clients, and what those are told of it.
 
 use std::io::Write;
 

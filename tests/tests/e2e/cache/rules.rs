@@ -1,4 +1,4 @@
-//! What RFC 9111 says of kept responses, beyond whether they are kept.
+//! The rules of RFC 9111 for kept responses, beyond whether they are kept.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! What clients share at the same time: ranges of what arrives, variants beside each other, an old object beside its successor.
+//! Clients that share at the same time: ranges of what arrives, variants beside each other, an old object beside its successor.
 
 use std::io::Write;
 use std::thread;

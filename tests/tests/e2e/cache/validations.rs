@@ -1,4 +1,4 @@
-//! What a 304 takes away and leaves: what it says of caching stands in place of all that was said before, and only that.
+//! The effect of a 304: its words on caching stand in place of all that was said before, and only of that.
 
 use super::{Cached, assert_unasked, ok, status};
 

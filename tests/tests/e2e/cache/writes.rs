@@ -1,4 +1,5 @@
-//! What writes and purges leave of what is kept: nothing, however long the URL is, and wherever the store is meanwhile.
+//! The effect of writes and purges on what is kept: nothing is left, however long the URL is, and wherever the store is
+//! meanwhile.
 
 use std::io::Write;
 

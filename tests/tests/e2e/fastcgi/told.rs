@@ -1,4 +1,4 @@
-//! What programs are told.
+//! The parameters that programs are told.
 
 use std::collections::BTreeMap;
 

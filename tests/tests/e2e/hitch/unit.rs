@@ -1,5 +1,5 @@
-//! Debian's unit of hitch with nothing changed but its program, by Debian's own words for its configuration. What systemd would do
-//! is done by hand: a file system of its own, a signal for a reload, and one for every process at the end.
+//! Debian's unit of hitch with nothing changed but its program, by Debian's own words for its configuration. The acts of
+//! systemd are done by hand: a file system of its own, a signal for a reload, and one for every process at the end.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Whether a listener offers HTTP/2 whose configuration leaves that open.
+//! Tests whether a listener offers HTTP/2 whose configuration leaves that open.
 
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;

@@ -1,4 +1,4 @@
-//! What costs a client little and a server much ends the connection, is counted, and leaves others alone.
+//! Requests that cost a client little and a server much end the connection, are counted, and leave others alone.
 
 use kettle_tests::client::End;
 use kettle_tests::http::Connection;

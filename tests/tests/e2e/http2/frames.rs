@@ -7,7 +7,7 @@ use kettle_tests::client::{Client, Dialer, End, end_of};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 
-/// What a client says first; SETTINGS follow.
+/// The first bytes of a client; SETTINGS follow.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 pub const DATA: u8 = 0;

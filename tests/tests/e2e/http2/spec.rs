@@ -1,4 +1,4 @@
-//! What other people's suites and clients make of it.
+//! The verdict of other people's suites and clients on it.
 
 use std::fmt::Write as _;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What is served goes by the ways of the kernel, and ends as plain HTTP ends.
+//! Content is sent by the ways of the kernel, and ends as plain HTTP ends.
 
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What servers of others understand of requests that could be read in several ways.
+//! The understanding that other servers have of requests that could be read in several ways.
 
 use std::net::SocketAddr;
 

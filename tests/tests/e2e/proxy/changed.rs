@@ -1,4 +1,4 @@
-//! What clients get in place of what a server says: where its redirects lead, its cookies, its errors. And what it is asked for by a
+//! The rewrites of a server's answer for clients: where its redirects lead, its cookies, its errors. And what it is asked for by a
 //! rewrite.
 
 use std::io::Write;

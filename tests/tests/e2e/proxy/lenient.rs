@@ -1,4 +1,4 @@
-//! What is taken of servers and of nobody else, row by row of the table in docs/proxy.md.
+//! Headers that are taken from servers and from nobody else, row by row of the table in docs/proxy.md.
 
 use std::io::Write;
 

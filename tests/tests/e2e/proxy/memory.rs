@@ -1,4 +1,4 @@
-//! What a request takes of memory stays with the worker: the kernel is not asked for it anew.
+//! The memory of a request stays with the worker: the kernel is not asked for it anew.
 
 use std::fs;
 

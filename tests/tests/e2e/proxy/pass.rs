@@ -1,4 +1,4 @@
-//! What a server gets of a request, and a client of its response.
+//! The parts of a request that a server gets, and those of its response that a client gets.
 
 use std::io::Write;
 

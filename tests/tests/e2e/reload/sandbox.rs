@@ -1,4 +1,4 @@
-//! What a serving process can no longer do, and what a reload says of that.
+//! The rights that a serving process has given up, and the words of a reload on that.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Who may ask a route.
+//! Access to a route.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! What maps say in headers of responses, in redirects and in what chooses a route.
+//! Maps in headers of responses, in redirects and in what chooses a route.
 
 use kettle_tests::backend::{Backend, backend};
 use kettle_tests::environment::wait_until;

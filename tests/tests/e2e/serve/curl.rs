@@ -1,4 +1,4 @@
-//! What curl, the client everybody has, makes of it.
+//! The verdict of curl, the client everybody has.
 
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::environment::paths_here;

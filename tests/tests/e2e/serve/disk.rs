@@ -1,5 +1,5 @@
-//! What files lie on: disks that never answer hold up their own requests only, and whatever says nothing about what is in
-//! memory is read without a thread in between.
+//! The disks on which files lie: disks that never answer hold up their own requests only, and whatever says nothing about
+//! what is in memory is read without a thread in between.
 
 use std::fs::{self, File};
 use std::process::Stdio;

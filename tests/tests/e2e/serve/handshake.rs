@@ -1,4 +1,4 @@
-//! What a handshake agrees on, how it is refused, and clients that do not finish theirs.
+//! The parameters on which a handshake agrees, its refusals, and clients that do not finish theirs.
 
 use std::io::{Read, Write};
 

@@ -1,4 +1,4 @@
-//! What seldom comes together: requests, records and ends in one write with the client's Finished, on every path. Each case
+//! Rare meetings: requests, records and ends in one write with the client's Finished, on every path. Each case
 //! ends with the client's close_notify in the same write.
 
 use std::io;

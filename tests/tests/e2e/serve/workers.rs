@@ -1,4 +1,4 @@
-//! What workers share does not make them wait for each other.
+//! The state that workers share does not make them wait for each other.
 
 use kettle_tests::environment::{bench_or_skip, patience};
 use kettle_tests::http::Connection;

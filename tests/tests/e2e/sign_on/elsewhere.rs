@@ -1,4 +1,5 @@
-//! What is asked about where a route does more than pass requests on: files, stores, tunnels, other guards, pages and rewrites.
+//! The service beside other work of a route, where it does more than pass requests on: files, stores, tunnels, other guards, pages
+//! and rewrites.
 
 use kettle_tests::backend::{Backend, answer, backend, read_exactly, read_head};
 use kettle_tests::client::Dialer;

@@ -1,4 +1,4 @@
-//! What a client says in place of the service, in every spelling that a server behind may take for the service's word.
+//! The words of a client in place of the service, in every spelling that a server behind may take for the service's word.
 
 use kettle_tests::backend::answer;
 use kettle_tests::http::{Connection, request};

@@ -1,4 +1,4 @@
-//! What is said arrives, both ways, by every path.
+//! Bytes that are sent arrive, both ways, by every path.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};

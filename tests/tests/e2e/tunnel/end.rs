@@ -1,4 +1,4 @@
-//! How tunnels end: what one side's end tells the other, and nothing more than is true.
+//! The ends of tunnels: what one side's end tells the other, and nothing more than is true.
 
 use std::io::{ErrorKind, Write};
 use std::net::{Shutdown, TcpStream};

@@ -1,4 +1,4 @@
-//! What a backend is told of a connection by its PROXY header.
+//! The words to a backend about a connection, by its PROXY header.
 
 use std::net::{Shutdown, TcpStream};
 

@@ -1,4 +1,4 @@
-//! What comes before TLS or before the server, in one write with what follows it or in any two pieces.
+//! The bytes before TLS or before the server, in one write with what follows them or in any two pieces.
 
 use std::io::Write;
 use std::net::{Shutdown, TcpStream};

@@ -1,4 +1,4 @@
-//! What stands in one write with the client's Finished: nothing of it is lost, none of it is swallowed.
+//! The bytes in one write with the client's Finished: nothing of them is lost, none of them is swallowed.
 
 use std::io::Write;
 use std::net::SocketAddr;

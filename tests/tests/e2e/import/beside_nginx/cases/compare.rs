@@ -1,4 +1,4 @@
-//! What kettle does otherwise than nginx: one line for each difference, whose first word says in which direction.
+//! The differences of kettle from nginx: one line for each, whose first word says in which direction.
 
 use std::collections::BTreeSet;
 
