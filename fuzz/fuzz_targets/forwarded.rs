@@ -1,4 +1,5 @@
-//! What proxies write of the clients that they speak for: nothing that stands in front of it changes how the end is read.
+//! The headers that proxies write of the clients that they speak for: nothing that stands in front of it changes how the end is
+//! read.
 
 #![no_main]
 

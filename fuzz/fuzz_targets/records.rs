@@ -1,4 +1,4 @@
-//! What follows a handshake: whatever records a client seals, damages or makes up, the data that comes out is the data it
+//! The records behind a handshake: whatever records a client seals, damages or makes up, the data that comes out is the data it
 //! sent, up to one end, and no more control records are taken than are allowed.
 
 #![no_main]

@@ -1,4 +1,4 @@
-//! What holds of each import of one file's text.
+//! The rules that hold for each import of one file's text.
 
 use kettle_config::Diagnostic;
 use kettle_import::Imported;
