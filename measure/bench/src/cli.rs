@@ -34,7 +34,7 @@ impl Cli {
     /// Reads the words, the program's name first. `kettle-bench run` is `kettle bench run`.
     ///
     /// # Errors
-    /// What is wrong with them, or the help that was asked for.
+    /// The fault of them, or the help that was asked for.
     pub(crate) fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         // Whatever the program was called as, its help says `kettle`.
         let words = words.into_iter().skip(1);

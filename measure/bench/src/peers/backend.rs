@@ -36,7 +36,7 @@ impl Backend {
     /// `/paced/N` with the same over [`PACED_TIME`], and every other path with the smallest. A query changes nothing.
     ///
     /// # Errors
-    /// What the system says: random bytes, a port or a thread cannot be had.
+    /// The error of the system: random bytes, a port or a thread cannot be had.
     pub fn start(cpu: usize, sizes: &[u64]) -> io::Result<Self> {
         let mut random = File::open("/dev/urandom")?;
         let mut hashes = BTreeMap::new();

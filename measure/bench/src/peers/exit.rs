@@ -13,7 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group,
 /// Waits until the process has ended, at most this long. Tells whether it has ended.
 ///
 /// # Errors
-/// What pidfd_open(2), poll(2) or waitpid(2) says.
+/// The error of pidfd_open(2), poll(2) or waitpid(2).
 pub fn within(child: &mut Child, patience: Duration) -> io::Result<bool> {
     if child.try_wait()?.is_some() {
         return Ok(true);
@@ -86,7 +86,7 @@ fn is_member(stat: &str, leader: u32) -> bool {
 /// Everything a command prints before it ends by itself, both streams.
 ///
 /// # Errors
-/// What the system says: the program cannot be started or read from; `TimedOut` if it does not end by itself.
+/// The error of the system: the program cannot be started or read from; `TimedOut` if it does not end by itself.
 pub fn output(command: &mut Command) -> io::Result<String> {
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;

@@ -39,7 +39,7 @@ impl MemoryLimit {
     /// Bounds these processes, and those they start: what they read and write from now on counts.
     ///
     /// # Errors
-    /// What the kernel says when a process is written into `cgroup.procs`: it has ended, or this user may not move it.
+    /// The kernel's error when a process is written into `cgroup.procs`: it has ended, or this user may not move it.
     pub fn hold(&self, processes: &[u32]) -> io::Result<()> {
         processes
             .iter()

@@ -19,7 +19,7 @@ impl Stop {
     /// Takes SIGINT and SIGTERM as that wish from now on.
     ///
     /// # Errors
-    /// What the system says: the signals cannot be caught, or no thread can be started to wait for them.
+    /// The error of the system: the signals cannot be caught, or no thread can be started to wait for them.
     pub fn on_signals(&self) -> io::Result<()> {
         let runtime = runtime::Builder::new_current_thread().enable_io().build()?;
         let (mut interrupt, mut terminate, mut hangup) = {
