@@ -44,7 +44,7 @@ impl Overlay {
     /// Mounts one over folders of its own.
     ///
     /// # Errors
-    /// What `mount` said: only root may, and not over another overlay.
+    /// The error of `mount`: only root may, and not over another overlay.
     fn mount(folder: &Path) -> Result<Self, String> {
         let [lower, upper, work, mounted] =
             ["lower", "upper", "work", "overlay"].map(|name| folder.join(name));
