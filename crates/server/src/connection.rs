@@ -7,7 +7,7 @@
 //! | PROXY header | `read_proxy_header` | its end, `PROXY_HEADER_TIMEOUT` | handshake | gives it a moment |
 //! | handshake | `handshake` | keys, an alert, `tls.handshake_timeout` | read head, or `http2`; for plain text `not_tls` | as above |
 //! | read head | `receive` and `take_head` in `http1` | the empty line, 408 after `limits.request_timeout` | respond; what is no request: `refuse` in `http1`, lingering close | gives it a moment |
-//! | respond | `respond` in `crate::respond` | there is a response | deliver | waits |
+//! | respond | `respond` in `kettle_handlers::respond` | there is a response | deliver | waits |
 //! | deliver | `deliver` in `http1` | the kernel has it, nothing taken for `limits.write_timeout` | discard body; after 101 `upgraded` | waits |
 //! | discard body | `RequestBody::discard` | its end, `limits.body_discard_bytes`, `limits.request_timeout` | idle, or with the next request here already respond; lingering close where the response announced it | ends it |
 //! | idle | `receive` in `http1` | the first byte of a request, `limits.idle_timeout` | read head, or lingering close | ends it |
@@ -34,6 +34,7 @@ use std::task::Context;
 use std::time::{Duration, Instant};
 
 use kettle_config::{Listener, ListenerKind};
+use kettle_exchange::response::Upgraded;
 use kettle_http::h2::PREFACE;
 use kettle_preamble::proxy;
 use kettle_runtime::client_address::ClientAddress;
@@ -42,7 +43,6 @@ use kettle_tls::Acceptors;
 use kettle_tls::stream::{Accepting, Filled, Handshaking, Stream, StreamError};
 use tokio::net::TcpStream;
 
-use crate::response::Upgraded;
 use crate::setup::Snapshot;
 use crate::worker_state::{OpenConnection, WorkerState, next_connection_number};
 use http1::Http1State;

@@ -21,6 +21,7 @@ use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use kettle_exchange::response::Body;
 use kettle_http::h1::framing::BodyWriter;
 use kettle_http::range::ByteRange;
 use kettle_kernel::bug;
@@ -30,7 +31,6 @@ use kettle_runtime::open_file::OpenFile;
 use kettle_runtime::tx_path::{Reason, TxPath};
 use kettle_tls::stream::{Stream, StreamError};
 
-use crate::response::Body;
 use send::send_whole;
 
 pub use client_side::Sending;

@@ -4,28 +4,12 @@
 
 mod connection;
 mod deliver;
-pub mod error_page;
-pub mod files;
-mod fixed;
-pub mod forward_auth;
-pub mod guard;
 pub mod http2;
 pub mod open_tunnels;
-pub mod proxy;
-pub mod proxy_cache;
-pub mod redirect;
 mod relay;
-pub mod request;
-pub mod respond;
-pub mod response;
-pub mod response_head;
-pub mod route;
 pub mod setup;
-pub mod site_names;
-pub mod stores;
 pub mod tunnel;
 pub mod tunnel_routes;
-pub mod words;
 pub mod worker;
 mod worker_state;
 

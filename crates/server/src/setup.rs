@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use kettle_config::Config;
+use kettle_handlers::route::Router;
 use kettle_http::h2::WindowBudget;
 use kettle_kernel::probe::Capabilities;
 use kettle_runtime::access_log::WorkerLog;
@@ -21,7 +22,6 @@ use kettle_upstream::backend::Backends;
 use tokio::sync::{mpsc, watch};
 
 use crate::open_tunnels::TunnelsQuestion;
-use crate::route::Router;
 use crate::tunnel_routes::TunnelRoutes;
 
 /// Everything a worker needs, handed over once when its thread starts.

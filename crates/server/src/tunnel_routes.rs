@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use kettle_config::{ListenAddress, Site, StartTls, Truncation, TunnelPathChoice};
+use kettle_handlers::site_names::add_names;
 use kettle_runtime::access_log::Destination;
 use kettle_tls::names::Names;
 use kettle_tls::{Acceptors, Session};
 use kettle_upstream::Upstream;
 
 use crate::relay::RelaySettings;
-use crate::site_names::add_names;
 
 /// Where the connections of one listener go.
 pub struct TunnelRoutes {

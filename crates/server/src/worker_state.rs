@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use kettle_config::Limits;
+use kettle_handlers::files::handler::Files;
+use kettle_handlers::guard::Guards;
+use kettle_handlers::respond::Responder;
 use kettle_http::h2::WindowBudget;
 use kettle_kernel::bug;
 use kettle_kernel::probe::Capabilities;
@@ -24,10 +27,7 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{timeout, timeout_at};
 
-use crate::files::handler::Files;
-use crate::guard::Guards;
 use crate::open_tunnels::OpenTunnels;
-use crate::respond::Responder;
 use crate::setup::{Budgets, Snapshot};
 
 /// What all connections of a worker share.
@@ -54,6 +54,9 @@ pub(crate) struct WorkerState {
     /// Told when the last connection has ended, and none waits.
     emptied: Notify,
     pub(crate) heads: Rc<HeadBuffers>,
+    /// True if the log's notes of each answer are lost on their way: all but the log must stay as it is.
+    #[cfg(test)]
+    pub(crate) forgets_notes: Cell<bool>,
 }
 
 /// The place of a connection among those of its worker, which counts it for as long as this is kept.
@@ -100,8 +103,6 @@ impl WorkerState {
             guards: Guards::default(),
             pool: Rc::default(),
             spool: budgets.spool,
-            #[cfg(test)]
-            forgets_notes: Default::default(),
         };
         responder.files.disks().bound_unwritten(budgets.unwritten_bytes);
         Self {
@@ -123,6 +124,8 @@ impl WorkerState {
             room: Notify::new(),
             emptied: Notify::new(),
             heads: Rc::default(),
+            #[cfg(test)]
+            forgets_notes: Cell::default(),
         }
     }
 

@@ -24,9 +24,9 @@ use crate::ends::CertificateEnds;
 use crate::file_watch::FileStates;
 use acceptors::{AcceptorSource, LoadedAcceptors, make_acceptors};
 use diagnostics::Diagnostics;
-use kettle_server::route::{AlikeSites, KnownNames, Router};
+use kettle_handlers::route::{AlikeSites, KnownNames, Router};
+use kettle_handlers::stores::Stores;
 use kettle_server::setup::{OwnSites, Served};
-use kettle_server::stores::Stores;
 
 mod acceptors;
 mod access;

@@ -104,6 +104,8 @@ const HOMES: &[(&str, &[&str])] = &[
         "tokio",
         &[
             "kettle-acme",
+            "kettle-exchange",
+            "kettle-handlers",
             "kettle-runtime",
             "kettle-server",
             "kettle-supervisor",

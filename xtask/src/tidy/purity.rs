@@ -1,4 +1,4 @@
-//! `http` and `config` are sans-I/O: bytes and the time come in as arguments.
+//! `http` and `config` are sans-I/O: bytes and the time come in as arguments. `handlers` names no connection of a client.
 //!
 //! That is what lets them be tested with tables and fuzzed without sockets, files or waiting.
 
@@ -6,7 +6,7 @@ use super::scan::Workspace;
 use super::tree::Tree;
 use super::violation::Violation;
 
-/// Finds clocks, files, sockets, threads and the environment in the pure crates.
+/// Finds clocks, files, sockets, threads and the environment in the pure crates, and connections in `handlers`.
 pub fn check(_: &Tree, workspace: &Workspace, violations: &mut Vec<Violation>) {
     for package in PURE {
         for module in workspace.product_modules(package) {
@@ -18,6 +18,14 @@ pub fn check(_: &Tree, workspace: &Workspace, violations: &mut Vec<Violation>) {
                     violations.push(Violation::at(&module.file, name.line, "purity", message));
                 }
             }
+        }
+    }
+    for module in workspace.product_modules(CLIENTLESS) {
+        let names = module.facts.names.iter().filter(|name| !name.is_for_tests);
+        for name in names.filter(|name| name.path.starts_with(&STREAM.map(str::to_owned))) {
+            let message =
+                format!("{CLIENTLESS} knows no connection of a client: no {}", STREAM.join("::"));
+            violations.push(Violation::at(&module.file, name.line, "purity", message));
         }
     }
 }
@@ -34,6 +42,11 @@ fn is_impure(path: &[String]) -> bool {
 }
 
 const PURE: &[&str] = &["crates/http", "crates/config"];
+
+/// It answers requests, whatever they came over.
+const CLIENTLESS: &str = "crates/handlers";
+
+const STREAM: [&str; 2] = ["kettle_tls", "stream"];
 
 const IMPURE_MODULES: &[&str] = &["env", "fs", "process", "thread"];
 

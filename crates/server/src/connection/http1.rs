@@ -6,6 +6,12 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use kettle_config::{HttpsListener, Listener, TxPathChoice};
+use kettle_exchange::request::{
+    BodyError, Client, ConcurrentUpload, ConnectionSource, Head, Request,
+};
+use kettle_exchange::response::{Answer, Body, Logged, Nothing, Response};
+use kettle_exchange::response_head::{Edge, write_head};
+use kettle_handlers::respond::{self, respond};
 use kettle_http::h1::framing::{BodyFraming, BodyReader, body_framing};
 use kettle_http::h1::parse::{HeadProgress, ParseRequest};
 use kettle_http::{HeadLimits, HttpVersion, Method};
@@ -20,10 +26,6 @@ use kettle_upstream::Trace;
 
 use super::{Connection, End};
 use crate::deliver::{Delivered, Delivery, DeliveryError, Outset, PathPreference, Sending};
-use crate::request::{BodyError, Client, ConcurrentUpload, ConnectionSource, Head, Request};
-use crate::respond::{self, respond};
-use crate::response::{Answer, Body, Logged, Nothing, Response};
-use crate::response_head::{Edge, write_head};
 use crate::setup::Answering;
 
 /// Where a connection is in its sequence of requests.
@@ -103,18 +105,20 @@ impl Connection {
         };
         let mut request = Request::new(head, framing, source, &start.client);
         let responder = &self.worker.responder;
-        let (mut response, upgraded) =
-            match respond(responder, answering.router(), &mut request).await {
-                Answer::Response(response) => (response, None),
-                Answer::Tunnel(response, upgraded) => (response, Some(upgraded)),
-                // Its next requests need no answer either.
-                Answer::Nothing(nothing) => {
-                    let Request { head, body, .. } = request;
-                    drop(body);
-                    self.log_unsent(stream.session(), &head, &nothing, &start);
-                    return Err(End::Quiet);
-                }
-            };
+        let answer = respond(responder, answering.router(), &mut request).await;
+        #[cfg(test)]
+        let answer = self.worker.noted(answer);
+        let (mut response, upgraded) = match answer {
+            Answer::Response(response) => (response, None),
+            Answer::Tunnel(response, upgraded) => (response, Some(upgraded)),
+            // Its next requests need no answer either.
+            Answer::Nothing(nothing) => {
+                let Request { head, body, .. } = request;
+                drop(body);
+                self.log_unsent(stream.session(), &head, &nothing, &start);
+                return Err(End::Quiet);
+            }
+        };
         let closes = upgraded.is_none() && self.closes_after(&mut request, state, &response.body);
         let Some((client, upload)) = request.body.stream_and_upload() else {
             let _ = bug!("a request over HTTP/1.1 has its connection");

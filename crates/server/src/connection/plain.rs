@@ -8,6 +8,12 @@ use std::time::Duration;
 use std::{io, mem};
 
 use kettle_config::{ListenerKind, PlainHttp};
+use kettle_exchange::error_page;
+use kettle_exchange::request::Head;
+use kettle_exchange::response::{Body, Response};
+use kettle_exchange::response_head::{Edge, write_head};
+use kettle_handlers::fixed;
+use kettle_handlers::redirect::Redirect;
 use kettle_http::Method;
 use kettle_http::h1::parse::{HeadProgress, ParseRequest};
 use kettle_kernel::bug;
@@ -18,12 +24,6 @@ use tokio::net::TcpStream;
 use super::http1::{RequestStart, is_head};
 use super::{Connection, LINGER};
 use crate::deliver::Delivered;
-use crate::error_page;
-use crate::fixed;
-use crate::redirect::Redirect;
-use crate::request::Head;
-use crate::response::{Body, Response};
-use crate::response_head::{Edge, write_head};
 
 impl Connection {
     /// Answers one request and closes: a client that is redirected goes elsewhere. `received` is what it said already.

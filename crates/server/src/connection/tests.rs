@@ -14,6 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use kettle_config::{BackendServer, Cache, Config, Located, Log, Route, ServerAddress};
+use kettle_handlers::route::Router;
+use kettle_handlers::stores::Stores;
 use kettle_http::h2::WindowBudget;
 use kettle_kernel::probe::Capabilities;
 use kettle_runtime::access_log::AccessLog;
@@ -34,9 +36,7 @@ use tokio::net::TcpListener;
 use tokio::task::{LocalSet, spawn_local};
 
 use super::*;
-use crate::route::Router;
 use crate::setup::{Budgets, Served};
-use crate::stores::Stores;
 
 /// A worker without a thread of its own, and the log it writes nothing to.
 pub(super) struct Stage {

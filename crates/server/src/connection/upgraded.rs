@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kettle_config::{Listener, Truncation, TunnelPathChoice, TxPathChoice};
+use kettle_exchange::response::Upgraded;
 use kettle_kernel::socket;
 use kettle_runtime::client_address::ClientAddress;
 use kettle_runtime::deadlines::Deadline;
@@ -15,7 +16,6 @@ use kettle_upstream::{Link, Upstream};
 
 use super::Connection;
 use crate::relay::Side;
-use crate::response::Upgraded;
 use crate::tunnel::{ClientSide, Opened, Peers, Tunnel};
 use crate::tunnel_routes::TunnelSettings;
 use crate::worker_state::{OpenConnection, WorkerState};

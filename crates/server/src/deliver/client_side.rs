@@ -5,14 +5,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use kettle_exchange::request::{ConcurrentUpload, PieceSource};
+use kettle_exchange::response::SendRate;
 use kettle_runtime::clock::Clock as _;
 use kettle_runtime::deadlines::{Deadline, Pace};
 use kettle_tls::stream::StreamError;
 use kettle_upstream::{UpstreamBody, UpstreamError};
 
 use super::{DeliveryError, FileBytes, Remaining, Throttle};
-use crate::request::{ConcurrentUpload, PieceSource};
-use crate::response::SendRate;
 use crate::worker_state::WorkerState;
 
 /// A part of a body: bytes in memory, or a range of a file.

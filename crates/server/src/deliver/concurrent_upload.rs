@@ -7,12 +7,12 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use kettle_exchange::request::{BodyError, ConcurrentUpload, PieceSource, UploadEnd};
 use kettle_runtime::deadlines::Pace;
 use kettle_upstream::{UpstreamBody, UpstreamError};
 use tokio::time::{Instant, timeout};
 
 use super::{ClientSide, DeliveryError, cut_short, portions};
-use crate::request::{BodyError, ConcurrentUpload, PieceSource, UploadEnd};
 
 /// What happened first.
 enum Next {

@@ -2,13 +2,14 @@
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_kernel::{bug, socket};
+use kettle_exchange::request::{ConcurrentUpload, disconnect};
+use kettle_kernel::socket;
 use kettle_runtime::deadlines::Pace;
-use kettle_tls::stream::{Filled, Stream, StreamError};
+use kettle_tls::stream::{Stream, StreamError};
 use kettle_upstream::{UpstreamBody, UpstreamError};
 use tokio::io::AsyncWrite;
 use tokio::time::{sleep, timeout};
@@ -19,7 +20,6 @@ use super::{
     ClientSide, Delivery, DeliveryError, Demand, FileBytes, PAUSE_SPARE, Piece, Remaining, Sending,
     cut_short, rest,
 };
-use crate::request::{BodyError, ConcurrentUpload, PieceSource, disconnect};
 
 impl<'d> ClientSide<'d> for Delivery<'d> {
     type Source = Stream;
@@ -228,48 +228,6 @@ impl Delivery<'_> {
             left = rest(left, bytes)?;
         }
         Ok(())
-    }
-}
-
-impl PieceSource for Stream {
-    fn poll_piece(
-        &mut self,
-        upload: &mut ConcurrentUpload<'_>,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<(), BodyError>> {
-        loop {
-            let received = self.received().bytes();
-            let piece = upload.reader.next_piece(received).map_err(BodyError::Malformed)?;
-            let data = received.get(piece.coding_bytes..).and_then(|it| it.get(..piece.data_bytes));
-            let data = data.ok_or_else(|| {
-                BodyError::Stream(bug!("a piece lies in what was received").into())
-            })?;
-            if upload.reader.is_longer_than(upload.bytes_max()) {
-                return Poll::Ready(Err(BodyError::TooLong));
-            }
-            let is_data = !data.is_empty();
-            if is_data {
-                upload.take(data);
-            }
-            self.consume(piece.coding_bytes + piece.data_bytes);
-            if is_data {
-                return Poll::Ready(Ok(()));
-            }
-            if upload.reader.is_done() {
-                let trailers = upload.reader.trailers().to_vec();
-                upload.end(&trailers);
-                return Poll::Ready(Ok(()));
-            }
-            match ready!(self.poll_fill(context)).map_err(BodyError::Stream)? {
-                Filled::Data => {}
-                Filled::Closed | Filled::Truncated => return Poll::Ready(Err(BodyError::Ended)),
-            }
-        }
-    }
-
-    /// The end of what it sends tells.
-    fn poll_left(&mut self, _context: &mut Context<'_>) -> Poll<StreamError> {
-        Poll::Pending
     }
 }
 

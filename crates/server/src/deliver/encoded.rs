@@ -1,13 +1,13 @@
 //! Stored bodies that are compressed on their way to the client: read, coded and sent piece by piece.
 
 use bytes::Bytes;
+use kettle_exchange::response::{Body, Encoded, Growing, GrowingNext};
 use kettle_http::range::ByteRange;
 use kettle_kernel::bug;
 use kettle_runtime::encoder::STEP_BYTES;
 use tokio::task::yield_now;
 
 use super::{ClientSide, DeliveryError, Remaining, cut_short, portions};
-use crate::response::{Body, Encoded, Growing, GrowingNext};
 
 /// What comes next of a plain body.
 enum NextPlain {

@@ -6,6 +6,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
+use kettle_exchange::response::{Body, Growing, GrowingNext, Part};
 use kettle_kernel::bug;
 use kettle_runtime::spool::FlowNext;
 use kettle_upstream::{UpstreamBody, UpstreamError};
@@ -13,7 +14,6 @@ use kettle_upstream::{UpstreamBody, UpstreamError};
 use super::concurrent_upload::send_concurrently;
 use super::encoded::{send_encoded, wait_for_more};
 use super::{ClientSide, DeliveryError, Piece, Remaining, cut_short, portions};
-use crate::response::{Body, Growing, GrowingNext, Part};
 use crate::worker_state::WorkerState;
 
 /// Sends a body to its end.

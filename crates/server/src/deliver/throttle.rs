@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::response::SendRate;
+use kettle_exchange::response::SendRate;
 
 /// What a response may still send.
 #[derive(Debug)]

@@ -2,13 +2,12 @@
 //!
 //! A request is read as HTTP/1.1 would have it, by the same parser, so that each rule on targets, hosts and fields stands once.
 
+use kettle_exchange::request::websocket_key;
 use kettle_http::h1::framing::{BodyFraming, body_framing};
 use kettle_http::h1::parse::{ParseRequest, parse_request};
 use kettle_http::h2::{FieldsError, NewRequest};
 use kettle_http::{HeadLimits, RequestHead};
 use kettle_tls::stream::Received;
-
-use crate::request::websocket_key;
 
 /// Why a request is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
+use kettle_exchange::request::StreamClosed;
 use kettle_http::h2;
 use kettle_kernel::bug;
 use kettle_runtime::head_buffers::HeadBuffers;
@@ -21,7 +22,6 @@ use tokio::sync::Semaphore;
 
 use super::send_queue::SendQueue;
 use super::written::{StreamProgress, Written};
-use crate::request::StreamClosed;
 use sealed_by::SealedBy;
 
 /// What the connection and its streams share.

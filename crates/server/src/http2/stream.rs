@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use kettle_exchange::request::{RequestStream, StreamClosed};
 use kettle_http::h2::{self, ErrorCode, Incoming, Priority, Room};
 use kettle_runtime::tx_path::TxPath;
 use tokio::sync::Semaphore;
@@ -12,7 +13,6 @@ use super::io::Http2Io;
 use super::send_queue::{QueuePlace, SendQueue};
 use super::written::StreamProgress;
 use super::{FRAME_BYTES_MAX, PIECE_BYTES};
-use crate::request::{RequestStream, StreamClosed};
 
 /// A stream, as long as somebody serves it. Dropped before its end it is reset.
 pub(crate) struct Http2Stream {

@@ -5,6 +5,7 @@ use std::io;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use kettle_exchange::request::{RequestStream, StreamClosed};
 use kettle_http::h2::{ErrorCode, Incoming, Priority};
 use kettle_runtime::tx_path::TxPath;
 use kettle_tls::Session;
@@ -12,7 +13,6 @@ use kettle_tls::Session;
 use super::send_queue::QueuePlace;
 use super::stream::Http2Stream;
 use crate::relay::TunnelStream;
-use crate::request::{RequestStream, StreamClosed};
 
 /// The client's side of a tunnel that is a stream.
 pub(crate) struct Http2Tunnel {

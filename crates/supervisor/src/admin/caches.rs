@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use kettle_server::stores::{KeptStore, Stores};
+use kettle_handlers::stores::{KeptStore, Stores};
 use serde::{Deserialize, Serialize};
 
 use super::status::Bytes;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use kettle_handlers::stores::{Name, Purge, Stores};
 use kettle_http::caching::key::key_of;
-use kettle_server::stores::{Name, Purge, Stores};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kettle_config::{
     ClientAuth, Config, Listener, Located, Reach, Site, TlsListener, UnknownNames,
 };
-use kettle_server::site_names::site_names;
+use kettle_handlers::site_names::site_names;
 use kettle_tls::identity::{Identities, Identity};
 use kettle_tls::names::Names;
 use kettle_tls::policy::{HTTP1, HTTP2_AND_1, HTTPS_SERVICE, Policy, PolicyError};

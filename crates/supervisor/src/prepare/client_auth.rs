@@ -7,12 +7,12 @@ use std::time::SystemTime;
 use kettle_config::{
     ClientAuth as ConfigClientAuth, ClientAuthKey, ClientAuthMode as ConfigMode, Config,
 };
+use kettle_handlers::route::first_alike;
 use kettle_tls::trust::{RevocationLists, Roots};
 use kettle_tls::{ClientAuth, ClientAuthMode, SiteGroup};
 
 use super::identities::KnownFiles;
 use super::{Diagnostics, load_named_file};
-use kettle_server::route::first_alike;
 
 /// The loaded demands on clients, by sites and by certificates of listeners.
 #[derive(Default)]

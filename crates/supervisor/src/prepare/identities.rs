@@ -8,8 +8,8 @@ use std::time::SystemTime;
 use kettle_config::{
     ANY_NAME, Certificate, Config, Position, Reach, Site, TlsListener, WantedCertificate,
 };
+use kettle_handlers::route::first_alike;
 use kettle_kernel::process;
-use kettle_server::route::first_alike;
 use kettle_tls::identity::{Identities, Identity};
 use kettle_tls::names::Names;
 use kettle_tls::self_signed::{self, SelfSignedError};

@@ -338,7 +338,7 @@ fn a_generated_certificate_is_in_the_place_of_its_site() {
     let (mut loaded, mut diagnostics) = identities(&config);
     load_generated(&config, None, &mut loaded, &mut diagnostics).unwrap();
     let sites: Vec<_> = config.sites.iter().enumerate().collect();
-    let names = Arc::new(kettle_server::site_names::site_names(sites.iter().copied()));
+    let names = Arc::new(kettle_handlers::site_names::site_names(sites.iter().copied()));
     let shown = loaded.shown_by(&names, &sites, config.default_site());
     let shown = shown.choose(None, &[], true).unwrap();
     assert!(shown.covers("a.example") && shown.covers("x.deep.example"), "{shown:?}");

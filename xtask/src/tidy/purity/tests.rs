@@ -37,3 +37,11 @@ fn other_crates_and_tests_may() {
     assert_eq!(caught("crates/server", text), 0);
     assert_eq!(caught("crates/http", &format!("#[cfg(test)] mod tests {{ {text} }}")), 0);
 }
+
+#[test]
+fn a_connection_is_caught_where_requests_are_answered() {
+    let text = "use kettle_tls::{PeerIdentity, stream::Stream};";
+    assert_eq!(caught("crates/handlers", text), 1);
+    assert_eq!(caught("crates/server", text), 0);
+    assert_eq!(caught("crates/handlers", &format!("#[cfg(test)] mod tests {{ {text} }}")), 0);
+}

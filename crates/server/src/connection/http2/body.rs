@@ -5,6 +5,8 @@ mod client_side;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use kettle_exchange::request::StreamClosed;
+use kettle_exchange::response::Body;
 use kettle_http::h2::{ErrorCode, Priority};
 use kettle_kernel::bug;
 use kettle_runtime::deadlines::{Interrupt, Pace};
@@ -12,8 +14,6 @@ use kettle_tls::stream::StreamError;
 
 use crate::deliver::{self, DeliveryError, FileBytes, Remaining, Sending, cut_short};
 use crate::http2::{Http2Stream, PIECE_BYTES, ReadMemory};
-use crate::request::StreamClosed;
-use crate::response::Body;
 use client_side::StreamSide;
 
 /// Our half of a stream, from its head on.

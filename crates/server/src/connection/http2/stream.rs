@@ -4,6 +4,11 @@ use std::future::poll_fn;
 use std::rc::Rc;
 
 use kettle_config::TxPathChoice;
+use kettle_exchange::request::{ConcurrentUpload, Head, Request, RequestStream, StreamSource};
+use kettle_exchange::response::{Answer, Nothing, Response};
+use kettle_exchange::response_head::{Edge, write_head};
+use kettle_handlers::respond::{self, respond};
+use kettle_handlers::route::Router;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h2::{ErrorCode, NewRequest, Priority};
 use kettle_runtime::deadlines::LazyDeadline;
@@ -14,11 +19,6 @@ use super::body::Outgoing;
 use crate::connection::http1::RequestStart;
 use crate::deliver::{Delivered, DeliveryError, Demand, PathPreference, Sending};
 use crate::http2::{HeadError, Http2Stream, request_head};
-use crate::request::{ConcurrentUpload, Head, Request, RequestStream, StreamSource};
-use crate::respond::{self, respond};
-use crate::response::{Answer, Nothing, Response};
-use crate::response_head::{Edge, write_head};
-use crate::route::Router;
 use crate::setup::Answering;
 use crate::worker_state::WorkerState;
 
@@ -276,7 +276,11 @@ async fn respond_unless_taken_back(
 ) -> Option<Answer> {
     tokio::select! {
         biased;
-        response = respond(&worker.responder, router, request) => Some(response),
+        answer = respond(&worker.responder, router, request) => {
+            #[cfg(test)]
+            let answer = worker.noted(answer);
+            Some(answer)
+        }
         () = poll_fn(|context| stream.poll_gone(context)) => None,
     }
 }
@@ -284,7 +288,6 @@ async fn respond_unless_taken_back(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::respond::tests::stage::future_bytes;
 
     /// There may be many streams, and each has it in memory of its own.
     #[test]
@@ -293,5 +296,9 @@ mod tests {
             Shared::serve(it, request, stream, answering, number)
         });
         assert!(bytes <= 2_944, "{bytes}");
+    }
+
+    fn future_bytes<A, F: Future>(_: impl FnOnce(A) -> F) -> usize {
+        size_of::<F>()
     }
 }

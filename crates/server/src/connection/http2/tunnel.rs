@@ -7,9 +7,9 @@ use crate::connection::http1::RequestStart;
 use crate::deliver::Delivered;
 use crate::http2::{Http2Stream, Http2Tunnel};
 use crate::relay::Side;
-use crate::request::Head;
-use crate::response::{Response, Upgraded};
-use crate::response_head::{Edge, write_head};
+use kettle_exchange::request::Head;
+use kettle_exchange::response::{Response, Upgraded};
+use kettle_exchange::response_head::{Edge, write_head};
 
 impl Shared {
     /// Sends the head of a response that makes a tunnel of its stream, logs it, and carries the tunnel to its end.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use kettle_config::{RateLimit, RouteCache};
+use kettle_exchange::response::Answer;
 use rustix::net::{Shutdown, shutdown};
 use tokio::sync::mpsc;
 
@@ -58,7 +59,11 @@ fn answer(mut socket: Accepted, seen: &mpsc::Sender<Seen>, answered: &AtomicU64)
 }
 
 /// What was sent up to these bytes, with them; `None` if the other side ends before.
-fn read_to(socket: &mut Accepted, received: &mut Vec<u8>, end: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn read_to(
+    socket: &mut Accepted,
+    received: &mut Vec<u8>,
+    end: &[u8],
+) -> Option<Vec<u8>> {
     loop {
         if let Some(at) = received.windows(end.len()).position(|bytes| bytes == end) {
             return Some(received.drain(..at + end.len()).collect());
@@ -167,6 +172,19 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
+impl WorkerState {
+    /// The answer as its edge gets it: without notes for the log if these are lost.
+    pub(in crate::connection) fn noted(&self, mut answer: Answer) -> Answer {
+        if self.forgets_notes.get() {
+            match &mut answer {
+                Answer::Response(response) | Answer::Tunnel(response, _) => response.notes = None,
+                Answer::Nothing(nothing) => nothing.notes = None,
+            }
+        }
+        answer
+    }
+}
+
 const PROTOCOLS: [&[u8]; 2] = [b"http/1.1", b"h2"];
 
 #[tokio::test]
@@ -178,7 +196,7 @@ async fn a_client_that_leaves_ends_its_connection_and_frees_its_place_whatever_t
         let one_at_a_time = |route: &mut Route| route.rate_limit = Some(limit);
         let change = |_| routed(config(&folder), server, &[], one_at_a_time);
         on_stage(change, async |stage| {
-            stage.worker.responder.forgets_notes.set(forgets);
+            stage.worker.forgets_notes.set(forgets);
             let mut leaves = Asking::connect(&stage, protocol).await;
             assert_eq!(leaves.get("/a").await, (true, "0".to_owned()));
             assert_eq!(leaves.get("/a").await, (true, "1".to_owned()), "its place is free again");
@@ -207,7 +225,7 @@ async fn a_write_invalidates_at_its_beginning_and_its_end_whatever_the_log_knows
         };
         let change = |_| routed(config(&folder), server, &caches, is_kept);
         on_stage(change, async |stage| {
-            stage.worker.responder.forgets_notes.set(forgets);
+            stage.worker.forgets_notes.set(forgets);
             let mut reads = Asking::connect(&stage, protocol).await;
             for _ in 0..2 {
                 assert_eq!(reads.get("/a").await, (true, "0".to_owned()));

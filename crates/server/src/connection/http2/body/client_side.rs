@@ -6,6 +6,9 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use kettle_exchange::request::{
+    BodyError, ConcurrentUpload, PieceSource, RequestStream, StreamClosed,
+};
 use kettle_http::h2::Incoming;
 use kettle_runtime::deadlines::Pace;
 use kettle_tls::stream::StreamError;
@@ -18,7 +21,6 @@ use crate::deliver::{
     poll_meanwhile, read_here,
 };
 use crate::http2::{Http2Stream, QueuePlace};
-use crate::request::{BodyError, ConcurrentUpload, PieceSource, RequestStream, StreamClosed};
 
 /// The stream, and where it stands among the others.
 pub(in crate::connection::http2) struct StreamSide<'s> {

@@ -1,0 +1,196 @@
+//! The client's side of a request, whichever protocol that speaks: the only place that tells them apart.
+
+use std::future::{Future, pending, poll_fn};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use kettle_http::h1::framing::BodyReader;
+use kettle_runtime::deadlines::Stage;
+use kettle_tls::Session;
+use kettle_tls::stream::Stream;
+use tokio::sync::Semaphore;
+
+use super::disconnect::{ClientWatch, disconnect};
+use super::{BodyError, ConnectionSource, Presented, Reading, RequestStream, StreamSource};
+
+/// Where a request comes from.
+pub(super) enum Source<'c> {
+    /// Nowhere: a test asks.
+    Nothing { server_name: Option<&'c str> },
+    /// A connection of its own.
+    Connection(ConnectionSource<'c>),
+    /// One stream of many.
+    Stream(StreamSource<'c>),
+}
+
+impl<'c> Source<'c> {
+    /// What its client presented when it connected.
+    pub(super) fn presented(&self) -> Presented<'_> {
+        match self {
+            Self::Nothing { server_name } => {
+                Presented { server_name: *server_name, is_verified: false }
+            }
+            Self::Connection(_) | Self::Stream(_) => self.session().into(),
+        }
+    }
+
+    /// What its connection agreed on; over a plain one nothing was.
+    pub(super) fn session(&self) -> Option<&Session> {
+        match self {
+            Self::Nothing { .. } => None,
+            Self::Connection(source) => source.stream.session(),
+            Self::Stream(source) => source.session,
+        }
+    }
+
+    /// Where to take a permit before a body is made as a whole. `None` where responses are sent one after the other.
+    pub(super) fn body_places(&self) -> Option<&Arc<Semaphore>> {
+        Some(self.stream()?.body_places())
+    }
+
+    /// The connection, if it is for one request at a time.
+    pub(super) fn connection(&mut self) -> Option<&mut Stream> {
+        match self {
+            Self::Nothing { .. } | Self::Stream(_) => None,
+            Self::Connection(source) => Some(source.stream),
+        }
+    }
+
+    /// The stream, if it is one of many.
+    pub(super) fn stream(&self) -> Option<&'c dyn RequestStream> {
+        match self {
+            Self::Nothing { .. } | Self::Connection(_) => None,
+            Self::Stream(source) => Some(source.stream),
+        }
+    }
+
+    /// The longest body that is read so that another request can follow behind it. `None` where none follows behind.
+    pub(super) fn discard_bytes_max(&self) -> Option<u64> {
+        match self {
+            Self::Nothing { .. } | Self::Stream(_) => None,
+            Self::Connection(source) => Some(source.discard_bytes_max),
+        }
+    }
+
+    /// True if some of the body ever came.
+    pub(super) fn has_begun(&self) -> bool {
+        match self {
+            Self::Nothing { .. } => false,
+            Self::Connection(source) => source.has_begun(),
+            Self::Stream(source) => source.stream.has_body_begun(),
+        }
+    }
+
+    /// Ready when the client has begun the body, or will not.
+    ///
+    /// # Errors
+    /// [`BodyError`]: it is told nothing any more. The next read says why.
+    pub(super) fn poll_begun(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BodyError>> {
+        match self {
+            Self::Nothing { .. } => Poll::Pending,
+            Self::Connection(source) => source.poll_begun(context),
+            Self::Stream(source) if source.stream.has_body_begun() => Poll::Ready(Ok(())),
+            // Whatever comes of the stream wakes the task that waits for its end.
+            Self::Stream(source) => source.stream.poll_gone(context).map(Ok),
+        }
+    }
+
+    /// Sends the head of an interim response, written as for HTTP/1.1.
+    ///
+    /// # Errors
+    /// [`BodyError`].
+    pub(super) async fn send_interim(&mut self, head: &[u8]) -> Result<(), BodyError> {
+        match self {
+            Self::Nothing { .. } => Ok(()),
+            Self::Connection(source) => source.send(head).await,
+            Self::Stream(source) => source.send_interim(head),
+        }
+    }
+
+    /// Takes in the next data, and returns its length; `None` at the end.
+    ///
+    /// # Errors
+    /// [`BodyError`].
+    pub(super) async fn next(
+        &mut self,
+        reading: Reading<'_>,
+        bytes_max: u64,
+    ) -> Result<Option<usize>, BodyError> {
+        match self {
+            Self::Nothing { .. } => Ok(None),
+            Self::Connection(source) => source.next(reading, bytes_max).await,
+            Self::Stream(source) => source.next(reading, bytes_max, Stage::UnderWay).await,
+        }
+    }
+
+    /// The data that was taken in last, of this length.
+    ///
+    /// # Errors
+    /// [`BodyError`].
+    pub(super) fn data(&self, data_bytes: usize) -> Result<&[u8], BodyError> {
+        match self {
+            Self::Nothing { .. } => Ok(&[]),
+            Self::Connection(source) => source.data(data_bytes),
+            Self::Stream(source) => Ok(&source.data),
+        }
+    }
+
+    /// Lets go of that.
+    pub(super) fn release(&mut self, data_bytes: usize) {
+        match self {
+            Self::Nothing { .. } => {}
+            Self::Connection(source) => source.stream.consume(data_bytes),
+            Self::Stream(source) => source.data = Bytes::new(),
+        }
+    }
+
+    /// The lines of the trailer section of a body whose end was read.
+    pub(super) fn trailers<'t>(&'t self, reader: &'t BodyReader) -> &'t [u8] {
+        match self {
+            Self::Nothing { .. } => &[],
+            Self::Connection(_) => reader.trailers(),
+            Self::Stream(source) => &source.trailers,
+        }
+    }
+
+    /// Reads past the rest of a body, up to the limit, in the time that a client may be silent.
+    ///
+    /// # Errors
+    /// [`BodyError`] if that is not the end of it.
+    pub(super) async fn discard(
+        &mut self,
+        reading: Reading<'_>,
+        is_awaited: bool,
+    ) -> Result<(), BodyError> {
+        match self {
+            Self::Nothing { .. } => Ok(()),
+            Self::Connection(source) => source.discard(reading, is_awaited).await,
+            Self::Stream(source) => source.discard(reading, is_awaited).await,
+        }
+    }
+
+    /// Waits until the client has gone.
+    pub(super) async fn disconnected(&mut self) {
+        match self {
+            Self::Nothing { .. } => pending().await,
+            Self::Connection(source) => drop(disconnect(source.stream).await),
+            Self::Stream(source) => poll_fn(|context| source.stream.poll_left(context)).await,
+        }
+    }
+
+    /// Waits until the client of a stream has gone. Of what has a connection of its own the data tells, once it was read.
+    pub(super) fn taken_back(&self) -> impl Future<Output = ()> + use<'c> {
+        let stream = self.stream();
+        poll_fn(move |context| stream.map_or(Poll::Pending, |stream| stream.poll_left(context)))
+    }
+
+    /// The client, to look at while nothing is read of it.
+    pub(super) fn client(&self) -> ClientWatch<'_> {
+        match self {
+            Self::Nothing { .. } => ClientWatch::Nobody,
+            Self::Connection(source) => ClientWatch::Connection(source.stream),
+            Self::Stream(source) => ClientWatch::Stream(source.stream),
+        }
+    }
+}

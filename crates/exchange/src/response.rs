@@ -1,0 +1,430 @@
+//! What a response is: a status, its fields, and a body that says where its bytes are.
+//!
+//! A handler decides these. How they are written is the matter of `response_head`; how the body gets to the socket is decided by
+//! `send` in `deliver`, for all protocols.
+
+mod answer;
+mod configured;
+mod expires;
+mod held;
+mod log_notes;
+mod send_rate;
+
+use std::any::Any;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use kettle_cache::{Fill, FillProgress, FillState, Waiting};
+use kettle_config::TxPathChoice;
+use kettle_http::h1::write::write_field;
+use kettle_http::range::ByteRange;
+use kettle_runtime::access_log::Destination;
+use kettle_runtime::encoder::Encoder;
+use kettle_runtime::open_file::OpenFile;
+use kettle_upstream::UpstreamBody;
+
+pub use answer::{Answer, Nothing, Upgraded};
+pub use configured::{CACHE_CONTROL, ConfiguredFields, forbidding};
+pub use expires::{make_private, set_expires};
+pub use held::Held;
+pub use log_notes::{LogNotes, Logged};
+pub use send_rate::SendRate;
+
+/// A response, whatever protocol it leaves by.
+#[derive(Debug)]
+pub struct Response {
+    /// The HTTP status code.
+    pub status: u16,
+    /// What it says besides its length, its date and the state of the connection.
+    pub fields: ResponseFields,
+    /// Where the body's bytes are. That of a GET, even if the request is a HEAD.
+    pub body: Body,
+    /// The path its site prefers to the listener's.
+    pub tx_path: Option<TxPathChoice>,
+    /// How fast it may go, if not as fast as its client takes it. Boxed: most have no rate.
+    pub rate: Option<Box<SendRate>>,
+    /// What the log says of it besides; most have nothing.
+    pub notes: Option<Box<LogNotes>>,
+    /// Which log has its line.
+    pub log: Destination,
+    /// What is let go of once it is sent, or given up.
+    pub held: Held,
+    /// The stored object that the body is the whole of, on a route that compresses. Only the cache knows what it is.
+    pub stored: Option<Rc<dyn Any>>,
+}
+
+impl Response {
+    /// A response that leaves the path to its listener, and goes to the log of the process.
+    pub fn new(status: u16, fields: ResponseFields, body: Body) -> Self {
+        let (tx_path, rate, notes, log) = (None, None, None, Destination::Common);
+        let (held, stored) = (Held::default(), None);
+        Self { status, fields, body, tx_path, rate, notes, log, held, stored }
+    }
+
+    /// What the log says of it.
+    pub fn logged(&self) -> Logged<'_> {
+        let Self { status, notes, log, .. } = self;
+        Logged { status: *status, notes: notes.as_deref(), destination: log }
+    }
+
+    /// Notes that a server did not send its body to the end, unless it was a store that could not take it.
+    pub fn note_cut(&mut self, error: &io::Error) {
+        if error.kind() == io::ErrorKind::StorageFull {
+            return;
+        }
+        let trace = self.notes.as_mut().and_then(|notes| notes.upstream.as_mut());
+        if let Some(trace) = trace {
+            trace.failure = Some(match error.kind() {
+                io::ErrorKind::TimedOut => "timeout",
+                io::ErrorKind::InvalidData => "malformed",
+                _ => "closed_early",
+            });
+        }
+    }
+}
+
+/// The fields of a response, as lines of lower-case names: `name: value` and CR LF.
+#[derive(Clone, Debug, Default)]
+pub struct ResponseFields {
+    ready: Bytes,
+    own: Vec<u8>,
+    tls_only: Bytes,
+    is_dated: bool,
+}
+
+impl ResponseFields {
+    /// Begins with lines that are shared with other responses.
+    pub fn ready(lines: Bytes) -> Self {
+        Self { ready: lines, ..Self::default() }
+    }
+
+    /// Adds a field; [`write_field`] says which are left out.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.add(name, value.as_ref());
+        self
+    }
+
+    /// The same, in place.
+    pub fn add(&mut self, name: impl AsRef<[u8]>, value: &[u8]) {
+        self.is_dated |= name.as_ref() == b"date";
+        write_field(&mut self.own, name, value);
+    }
+
+    /// Makes room for lines of so many bytes, and for some that may follow.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.own.reserve(bytes + SPARE_BYTES);
+    }
+
+    /// Adds a field that only this response can say, in place of the operator's of that name.
+    #[must_use]
+    pub fn with_own(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.end_shared(name);
+        self.with(name, value)
+    }
+
+    /// Takes the field of a name away that is shared with other responses.
+    fn end_shared(&mut self, name: &str) {
+        if has_line(&self.ready, name) {
+            self.ready = lines_without(&self.ready, &format!("{name}:")).into();
+        }
+    }
+
+    /// Whether they say when the response was made, so that it is not for us to say.
+    pub fn is_dated(&self) -> bool {
+        self.is_dated
+    }
+
+    /// Whether there is a field of this name, which is in lower case, among those that are not for TLS only.
+    pub fn has(&self, name: &str) -> bool {
+        self.lines().iter().any(|lines| has_line(lines, name))
+    }
+
+    /// The values of all lines of this name, which is in lower case, among those that are not for TLS only.
+    pub fn values(&self, name: &str) -> impl Iterator<Item = &[u8]> {
+        let lines = self.lines().into_iter().flat_map(|lines| lines.split(|byte| *byte == b'\n'));
+        lines.filter_map(move |line| {
+            let value = line.strip_prefix(name.as_bytes())?.strip_prefix(b":")?;
+            Some(value.trim_ascii())
+        })
+    }
+
+    /// Whether caches are told in a line of its own to keep nothing.
+    pub fn says_no_store(&self) -> bool {
+        self.values("cache-control").any(|value| value == b"no-store")
+    }
+
+    /// Without the response's own fields whose names, in lower case, begin so.
+    #[must_use]
+    pub fn without(mut self, beginning: &str) -> Self {
+        self.own = lines_without(&self.own, beginning);
+        self
+    }
+
+    /// Moves lines that are shared with other responses, and begin so, behind the response's own.
+    pub fn move_behind(&mut self, beginnings: &[String]) {
+        for beginning in beginnings {
+            let shared = self.ready.split_inclusive(|byte| *byte == b'\n');
+            let moved = shared.filter(|line| line.starts_with(beginning.as_bytes()));
+            let moved = moved.collect::<Vec<_>>().concat();
+            if !moved.is_empty() {
+                self.ready = lines_without(&self.ready, beginning).into();
+                self.own.extend_from_slice(&moved);
+            }
+        }
+    }
+
+    /// Without any field of this name, which is in lower case, but those for TLS.
+    #[must_use]
+    pub fn without_all(mut self, name: &str) -> Self {
+        self.end_shared(name);
+        self.without(&format!("{name}:"))
+    }
+
+    /// Without the response's own fields of these names, which are in lower case.
+    #[must_use]
+    pub fn without_fields(mut self, names: &[&str]) -> Self {
+        let is_one = |line: &[u8]| {
+            let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
+            names.iter().any(|it| it.as_bytes() == name)
+        };
+        let lines = self.own.split_inclusive(|byte| *byte == b'\n');
+        self.own = lines.filter(|line| !is_one(line)).flatten().copied().collect();
+        self
+    }
+
+    /// Adds lines that were written by [`write_field`] before.
+    #[must_use]
+    pub fn with_lines(mut self, lines: &[u8]) -> Self {
+        self.reserve(lines.len());
+        self.own.extend_from_slice(lines);
+        self.is_dated |= has_line(lines, "date");
+        self
+    }
+
+    /// Adds lines that are sent over TLS only.
+    pub fn set_tls_only(&mut self, lines: Bytes) {
+        self.tls_only = lines;
+    }
+
+    /// All lines but those for TLS, in two pieces.
+    pub fn lines(&self) -> [&[u8]; 2] {
+        [&self.ready, &self.own]
+    }
+
+    /// The lines for TLS.
+    pub fn tls_only(&self) -> &[u8] {
+        &self.tls_only
+    }
+}
+
+/// Whether ready lines have a field of this name, which is in lower case.
+pub(crate) fn has_line(lines: &[u8], name: &str) -> bool {
+    lines
+        .split(|byte| *byte == b'\n')
+        .any(|line| line.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b":")))
+}
+
+/// Ready lines but those that begin so.
+pub(crate) fn lines_without(lines: &[u8], beginning: &str) -> Vec<u8> {
+    let lines = lines.split_inclusive(|byte| *byte == b'\n');
+    lines.filter(|line| !line.starts_with(beginning.as_bytes())).collect::<Vec<_>>().concat()
+}
+
+/// Room for the few fields that are added to ready lines.
+const SPARE_BYTES: usize = 128;
+
+/// What a client waits for that is not there yet, rather than having the backend asked for it: in 1.7 s at 10 MB/s.
+const FAR_BYTES: u64 = 16 * 1_024 * 1_024;
+
+/// Where the bytes of a body are.
+#[derive(Debug)]
+pub enum Body {
+    /// There is none.
+    Empty,
+    /// In this process's memory.
+    Memory(Bytes),
+    /// In a file.
+    File {
+        /// The open file.
+        file: Arc<OpenFile>,
+        /// Which of its bytes.
+        span: ByteRange,
+    },
+    /// Pieces one after the other (`multipart/byteranges`).
+    Parts(Vec<Part>),
+    /// In a file that is still growing.
+    Growing(Box<Growing>),
+    /// On their way from a backend's server.
+    Upstream(Box<UpstreamBody>),
+    /// In another body that is stored here, compressed on their way.
+    Encoded(Box<Encoded>),
+}
+
+/// A stored body that is compressed on its way, and what compresses it.
+#[derive(Debug)]
+pub struct Encoded {
+    /// The plain one.
+    pub plain: Body,
+    /// What compresses it.
+    pub encoder: Encoder,
+}
+
+/// A body, or a part of one, that is sent as it arrives in a file.
+#[derive(Debug)]
+pub struct Growing {
+    fill: Fill,
+    /// The file.
+    pub file: Arc<OpenFile>,
+    /// The first byte that is sent, of the body.
+    start: u64,
+    /// How many are; `None` if only the end will tell.
+    pub bytes: Option<u64>,
+    /// How long nothing may come.
+    pub patience: Duration,
+    /// Its one place among the readers. For as long as somebody has one, the fill is not given up.
+    place: Waiting,
+}
+
+impl Growing {
+    /// Takes a place among the readers of `fill`, whose file this is.
+    pub fn new(
+        fill: &Fill,
+        file: Arc<OpenFile>,
+        start: u64,
+        bytes: Option<u64>,
+        patience: Duration,
+    ) -> Self {
+        Self { fill: fill.clone(), file, start, bytes, patience, place: fill.wait() }
+    }
+
+    /// How much of the whole body is in the file.
+    pub fn filled_bytes(&self) -> u64 {
+        self.fill.progress().filled
+    }
+
+    /// Ready once there is more than `seen` bytes of the whole body, or nothing more will come.
+    pub fn poll_more(&mut self, context: &mut Context<'_>, seen: u64) -> Poll<()> {
+        self.place.poll(context, seen).map(drop)
+    }
+
+    /// Whether it begins so far behind what is there that the backend itself is quicker.
+    pub fn is_far(&self) -> bool {
+        self.start > self.filled_bytes().saturating_add(FAR_BYTES)
+    }
+
+    /// What comes behind as much as was sent.
+    ///
+    /// # Errors
+    /// Why it ends before its end.
+    pub fn next(&self, sent_bytes: u64) -> Result<GrowingNext, io::ErrorKind> {
+        let FillProgress { filled, state } = self.fill.progress();
+        let there = filled.saturating_sub(self.start).min(self.bytes.unwrap_or(u64::MAX));
+        if there > sent_bytes {
+            let start = self.fill.body_offset() + self.start + sent_bytes;
+            return Ok(GrowingNext::Bytes(ByteRange { start, bytes: there - sent_bytes }));
+        }
+        match state {
+            _ if self.bytes == Some(there) => Ok(GrowingNext::End),
+            FillState::Complete if self.bytes.is_none() => Ok(GrowingNext::End),
+            FillState::Growing => Ok(GrowingNext::Later { filled }),
+            FillState::Refused => Err(io::ErrorKind::StorageFull),
+            FillState::TimedOut => Err(io::ErrorKind::TimedOut),
+            FillState::Malformed => Err(io::ErrorKind::InvalidData),
+            FillState::Complete | FillState::Failed => Err(io::ErrorKind::UnexpectedEof),
+        }
+    }
+}
+
+/// How a body goes on that is sent as it arrives.
+pub enum GrowingNext {
+    /// With these bytes of its file.
+    Bytes(ByteRange),
+    /// Not yet: no more than this is there.
+    Later {
+        /// Bytes of the body that are in the file.
+        filled: u64,
+    },
+    /// It was all.
+    End,
+}
+
+impl Body {
+    /// How many bytes there are; `None` if only their end will tell.
+    pub fn length(&self) -> Option<u64> {
+        match self {
+            Body::Empty => Some(0),
+            Body::Memory(bytes) => Some(bytes.len() as u64),
+            Body::File { span, .. } => Some(span.bytes),
+            Body::Parts(parts) => Some(parts.iter().map(Part::bytes).sum()),
+            Body::Growing(growing) => growing.bytes,
+            Body::Upstream(body) => body.length(),
+            Body::Encoded(_) => None,
+        }
+    }
+
+    /// True if it still comes from a server.
+    pub fn is_arriving(&self) -> bool {
+        match self {
+            Body::Growing(_) | Body::Upstream(_) => true,
+            Body::Encoded(encoded) => encoded.plain.is_arriving(),
+            _ => false,
+        }
+    }
+
+    /// Has it compressed on its way: only its end tells how many bytes that makes. A body of several parts stays as it is.
+    pub fn encode(&mut self, encoder: Encoder) {
+        match self {
+            Body::Upstream(body) => body.encode(encoder),
+            Body::Parts(_) | Body::Encoded(_) => {}
+            _ => {
+                let plain = std::mem::replace(self, Body::Empty);
+                *self = Body::Encoded(Box::new(Encoded { plain, encoder }));
+            }
+        }
+    }
+
+    /// The file its bytes come from; a response never has several.
+    pub fn file(&self) -> Option<&OpenFile> {
+        match self {
+            Body::Empty | Body::Memory(_) | Body::Upstream(_) => None,
+            Body::File { file, .. } => Some(file),
+            Body::Growing(growing) => Some(&growing.file),
+            Body::Encoded(encoded) => encoded.plain.file(),
+            Body::Parts(parts) => parts.iter().find_map(|part| match part {
+                Part::Memory(_) => None,
+                Part::File { file, .. } => Some(&**file),
+            }),
+        }
+    }
+}
+
+/// One piece of a body of several.
+#[derive(Debug)]
+pub enum Part {
+    /// In this process's memory.
+    Memory(Bytes),
+    /// In a file.
+    File {
+        /// The open file.
+        file: Arc<OpenFile>,
+        /// Which of its bytes.
+        span: ByteRange,
+    },
+}
+
+impl Part {
+    fn bytes(&self) -> u64 {
+        match self {
+            Part::Memory(bytes) => bytes.len() as u64,
+            Part::File { span, .. } => span.bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
