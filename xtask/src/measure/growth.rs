@@ -265,7 +265,8 @@ fn keep(
 ) -> Result<(), String> {
     let port = pair.server(program).port;
     let path = format!("/f{{{number}}}");
-    let all = format!("-n {number} -c 64");
+    // A disk that is behind with a million files lets an answer wait longer than clients do.
+    let all = format!("-n {number} -c 64 --timeout 60");
     for (pass, part) in ["grows", "grown", "", ""].into_iter().enumerate() {
         let watched = LoadTarget { port, host: "localhost", path: "/watched" };
         let is_watched = row.name == STALL && number >= STALL_FROM && !part.is_empty();
