@@ -6,8 +6,9 @@ use super::names::{Names, find_repeated};
 use crate::diagnostic::Help;
 use crate::located::Located;
 use crate::model::{
-    Backend, BackendServer, BackendTls, Balance, CheckKind, Config, Listener, ListenerKind, Reach,
-    Route, ServerAddress, Site, Truncation,
+    Backend, BackendServer, BackendTls, Balance, CheckKind, ClientAuth, Config, FieldPart,
+    FieldTemplate, Listener, ListenerKind, NamedWord, Reach, RequestWord, Route, ServerAddress,
+    Site, Truncation,
 };
 use crate::read::Reader;
 
@@ -31,11 +32,13 @@ pub(crate) fn check(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>)
         check_resets(index, listener, (config, reach, &names), reader);
         check_protocols(index, listener, reach, reader);
     }
-    for auth in config.client_auths().filter(|it| it.pinned) {
-        if let Some(crl) = &auth.crl {
-            let message = "authorities revoke certificates, and with `pinned` none is asked";
-            let help = "remove it, and take what is revoked out of `roots`";
-            reader.report_located(crl, message.to_owned(), Help::act(help));
+    for (index, site) in config.sites.iter().enumerate() {
+        check_pinned(&format!("site.{index}"), site.client_auth.as_ref(), reader);
+    }
+    for (index, tls) in config.listeners.iter().map(Listener::tls).enumerate() {
+        for (number, own) in tls.iter().flat_map(|tls| &tls.certificates).enumerate() {
+            let owner = format!("listener.{index}.certificate.{number}");
+            check_pinned(&owner, own.client_auth.as_ref(), reader);
         }
     }
     check_open_doors(config, reach, reader);
@@ -45,6 +48,28 @@ pub(crate) fn check(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>)
     for (number, site) in config.sites.iter().enumerate().filter(|_| !config.listeners.is_empty()) {
         let ends_tls = in_tls.contains(&number) || (serves && !site.routes.is_empty());
         check_site(site, reached.contains(&number), ends_tls, reader);
+    }
+}
+
+/// Where certificates are known one by one, nothing is said of authorities.
+fn check_pinned(owner: &str, auth: Option<&ClientAuth>, reader: &mut Reader<'_>) {
+    for (setting, message, help) in [
+        (
+            "crl",
+            "authorities revoke certificates, and with `pinned` none is asked",
+            "remove it, and take what is revoked out of `roots`",
+        ),
+        (
+            "depth",
+            "`depth` counts authorities, and with `pinned` none is asked",
+            "remove one of both",
+        ),
+    ] {
+        if let Some(place) = reader.place(&format!("{owner}.client_auth.{setting}"))
+            && auth.is_some_and(|it| it.pinned)
+        {
+            reader.report_at(&place, message.to_owned(), Help::act(help));
+        }
     }
 }
 
@@ -83,10 +108,24 @@ fn check_hash(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
             let help = "write `hash` as well, such as hash = \"{uri}\"";
             reader.report_at(&place, message, Help::act(help));
         }
+    } else if let Some(said) = backend.hash.iter().flat_map(FieldTemplate::parts).find(is_later)
+        && let Some(place) = reader.place(&format!("backend.{index}.hash"))
+    {
+        let message = format!("{said} says nothing yet where a server is chosen");
+        reader.report_at(&place, message, Help::act("write another word, such as {uri}"));
     } else if !is_hash && let Some(place) = reader.place(&format!("backend.{index}.hash")) {
         let message = "`hash` is about `balance = \"hash\"`".to_owned();
         reader.report_at(&place, message, Help::act("write that as well, or remove this"));
     }
+}
+
+/// True for what a response or a service says: a server is chosen before there is any.
+fn is_later(part: &&FieldPart) -> bool {
+    matches!(
+        part,
+        FieldPart::Word(RequestWord::Status)
+            | FieldPart::Named(NamedWord::Answer | NamedWord::Auth, _)
+    )
 }
 
 fn check_servers(index: usize, backend: &Backend, reader: &mut Reader<'_>) {

@@ -116,7 +116,7 @@ settings! {
         /// The authorities whose certificates are taken, in PEM; with `pinned` these certificates themselves.
         pub roots: Located<PathBuf> = required(located_path()),
         /// Takes the certificates in `roots` and no others, whoever signed them and whatever their dates are: those of clients that are known
-        /// one by one. A client is let in until its certificate is taken out of the file, and that is read again. No chain is looked at, so `depth` says nothing.
+        /// one by one. A client is let in until its certificate is taken out of the file, and that is read again. No chain is looked at, so `depth` and `crl` are mistakes beside it.
         pub pinned: bool = flag(false),
         /// Lists of revoked certificates: any number in PEM, or one in DER; of one authority the newest counts. Every
         /// authority that signed a certificate of the client's chain, the root included, needs one that has not run out,

@@ -79,7 +79,7 @@ impl Writer<'_> {
                 "hash" if ["$remote_addr", "$binary_remote_addr"].contains(&directive.word(0)) => {
                     "source-hash"
                 }
-                "hash" => match field(directive.word(0)).filter(|_| !is_stream) {
+                "hash" => match field(directive.word(0)).filter(|it| !is_stream && !is_later(it)) {
                     Some(text) => {
                         hash = Some((text, directive.origin.clone()));
                         "hash"
@@ -97,6 +97,11 @@ impl Writer<'_> {
         }
         (balance, hash.filter(|_| balance == "hash"))
     }
+}
+
+/// True for a text with what an answer says: a server is chosen before there is one.
+fn is_later(text: &str) -> bool {
+    ["{answer:", "{status}"].iter().any(|word| text.contains(word))
 }
 
 /// The kind of question.
