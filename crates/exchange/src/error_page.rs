@@ -131,7 +131,7 @@ impl ErrorPages {
         (age < age_max).then(|| known.page.clone())
     }
 
-    /// What a page lies on, as far as that is known: where it was read, or another page of its folder.
+    /// Returns the device on which a page lies, as far as that is known: where it was read, or another page of its folder.
     pub fn device_of(&self, path: &Path) -> Option<Arc<Device>> {
         let is_beside = |known: &&PathBuf| known.parent() == path.parent();
         let beside = || self.0.get(self.0.keys().find(is_beside)?);

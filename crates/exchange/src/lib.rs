@@ -1,4 +1,4 @@
-//! What handlers and edges say to each other: a request with its client and its body, and the response or the tunnel that becomes of
+//! The language of handlers and edges: a request with its client and its body, and the response or the tunnel that becomes of
 //! it, whatever protocol that is.
 //!
 //! Nothing here answers a request, and nothing here knows a worker.

@@ -43,30 +43,30 @@ pub type Head = kettle_http::RequestHead<Received>;
 
 /// A request, from its complete head to the end of its response.
 pub struct Request<'c> {
-    /// What it asks for. Boxed: an idle connection keeps no room for one.
+    /// The head of the request. Boxed: an idle connection keeps no room for one.
     pub head: Box<Head>,
-    /// What follows the head.
+    /// The body behind the head.
     pub body: RequestBody<'c>,
     /// The client that asks.
     pub client: &'c Client,
     /// The user that it is, if its route has asked for a name and a password.
     pub user: Option<Arc<str>>,
-    /// What a service has said of it, if its route asks one.
+    /// The words of a service on it, if its route asks one.
     pub vouched: Option<Box<Vouched>>,
-    /// What its server names in place of an answer, until a route is asked for that.
+    /// The target that its server names in place of an answer, until a route is asked for that.
     pub handed: Option<Box<Handed>>,
     /// The program that was found for it, where its route has files and an application.
     pub program: Option<Box<Program>>,
-    /// What is known of files that conditions ask about.
+    /// The facts on files about which conditions ask.
     pub files: FileFacts,
 }
 
-/// What a client presented when it connected.
+/// The facts that a client presented when it connected.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Presented<'c> {
     /// The name its connection was made with (SNI).
     pub server_name: Option<&'c str>,
-    /// Whether it has shown a certificate that was asked for.
+    /// True if it has shown a certificate that was asked for.
     pub is_verified: bool,
 }
 
@@ -138,7 +138,7 @@ impl<'c> Request<'c> {
         }
     }
 
-    /// What the client presented when it connected.
+    /// Returns the facts that the client presented when it connected.
     pub fn presented(&self) -> Presented<'_> {
         self.body.source.presented()
     }
@@ -148,7 +148,8 @@ impl<'c> Request<'c> {
         self.body.source.session()?.peer.as_deref()
     }
 
-    /// Where to take a permit before a body is made as a whole. `None` where responses are sent one after the other.
+    /// Returns the semaphore for a permit before a body is made as a whole. `None` where responses are sent one after the
+    /// other.
     pub fn body_places(&self) -> Option<&Arc<Semaphore>> {
         self.body.source.body_places()
     }
@@ -156,18 +157,18 @@ impl<'c> Request<'c> {
 
 /// The body of a request: a stream with limits over the connection's receiving side.
 ///
-/// What lies behind the body stays in the stream: it is the front of the next request.
+/// Bytes behind the body stay in the stream: they are the front of the next request.
 pub struct RequestBody<'c> {
     source: Source<'c>,
     framing: BodyFraming,
     reader: BodyReader,
     /// The data that the last call gave out, still at the front of what was received.
     lent_bytes: usize,
-    /// Whether the client waits for `100 Continue`.
+    /// True if the client waits for `100 Continue`.
     is_awaited: bool,
-    /// Whether where the body ends will never be known.
+    /// True if where the body ends will never be known.
     is_broken: bool,
-    /// How long the client was waited for.
+    /// The time the client was waited for.
     waited: Duration,
     /// How much there has been, of a body without framing of its own.
     total_bytes: u64,
@@ -181,7 +182,7 @@ struct Reading<'r> {
     reader: &'r mut BodyReader,
     /// How much there has been, of a body without framing of its own.
     total_bytes: &'r mut u64,
-    /// How long the client was waited for.
+    /// The time the client was waited for.
     waited: &'r mut Duration,
 }
 
@@ -268,7 +269,7 @@ impl<'c> RequestBody<'c> {
         self.source.trailers(&self.reader)
     }
 
-    /// How its end is marked.
+    /// Returns the marking of its end.
     pub fn framing(&self) -> BodyFraming {
         self.framing
     }
@@ -336,7 +337,7 @@ impl<'c> RequestBody<'c> {
     }
 }
 
-/// How long a client is waited for now, after it was waited for so long in all, for so many bytes; nothing if that was too long.
+/// The time a client is waited for now, after it was waited for so long in all, for so many bytes; nothing if that was too long.
 /// Whoever wants the body is kept busy all the while, so a client may not make it last by sending a byte now and then.
 fn patience(timeout: Duration, waited: Duration, bytes: u64) -> Option<Duration> {
     let earned = Duration::from_secs(bytes / BYTES_PER_SECOND_MIN);

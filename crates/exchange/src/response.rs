@@ -1,7 +1,7 @@
-//! What a response is: a status, its fields, and a body that says where its bytes are.
+//! The parts of a response: a status, its fields, and a body that says where its bytes are.
 //!
-//! A handler decides these. How they are written is the matter of `response_head`; how the body gets to the socket is decided by
-//! `send` in `deliver`, for all protocols.
+//! A handler decides these. Their form is the matter of `response_head`; the body gets to the socket by `send` in `deliver`,
+//! for all protocols.
 
 mod answer;
 mod configured;
@@ -39,19 +39,19 @@ pub use send_rate::SendRate;
 pub struct Response {
     /// The HTTP status code.
     pub status: u16,
-    /// What it says besides its length, its date and the state of the connection.
+    /// The fields besides its length, its date and the state of the connection.
     pub fields: ResponseFields,
-    /// Where the body's bytes are. That of a GET, even if the request is a HEAD.
+    /// The place of the body's bytes. That of a GET, even if the request is a HEAD.
     pub body: Body,
     /// The path its site prefers to the listener's.
     pub tx_path: Option<TxPathChoice>,
-    /// How fast it may go, if not as fast as its client takes it. Boxed: most have no rate.
+    /// The greatest rate, if not as fast as its client takes it. Boxed: most have no rate.
     pub rate: Option<Box<SendRate>>,
-    /// What the log says of it besides; most have nothing.
+    /// The further notes for the log; most have nothing.
     pub notes: Option<Box<LogNotes>>,
     /// Which log has its line.
     pub log: Destination,
-    /// What is let go of once it is sent, or given up.
+    /// The guards that are dropped once it is sent, or given up.
     pub held: Held,
     /// The stored object that the body is the whole of, on a route that compresses. Only the cache knows what it is.
     pub stored: Option<Rc<dyn Any>>,
@@ -65,7 +65,7 @@ impl Response {
         Self { status, fields, body, tx_path, rate, notes, log, held, stored }
     }
 
-    /// What the log says of it.
+    /// Returns the log's words on it.
     pub fn logged(&self) -> Logged<'_> {
         let Self { status, notes, log, .. } = self;
         Logged { status: *status, notes: notes.as_deref(), destination: log }
@@ -134,12 +134,12 @@ impl ResponseFields {
         }
     }
 
-    /// Whether they say when the response was made, so that it is not for us to say.
+    /// True if they say when the response was made, so that it is not for us to say.
     pub fn is_dated(&self) -> bool {
         self.is_dated
     }
 
-    /// Whether there is a field of this name, which is in lower case, among those that are not for TLS only.
+    /// True if there is a field of this name, which is in lower case, among those that are not for TLS only.
     pub fn has(&self, name: &str) -> bool {
         self.lines().iter().any(|lines| has_line(lines, name))
     }
@@ -153,7 +153,7 @@ impl ResponseFields {
         })
     }
 
-    /// Whether caches are told in a line of its own to keep nothing.
+    /// True if caches are told in a line of its own to keep nothing.
     pub fn says_no_store(&self) -> bool {
         self.values("cache-control").any(|value| value == b"no-store")
     }
@@ -222,7 +222,7 @@ impl ResponseFields {
     }
 }
 
-/// Whether ready lines have a field of this name, which is in lower case.
+/// True if ready lines have a field of this name, which is in lower case.
 pub(crate) fn has_line(lines: &[u8], name: &str) -> bool {
     lines
         .split(|byte| *byte == b'\n')
@@ -241,7 +241,7 @@ const SPARE_BYTES: usize = 128;
 /// What a client waits for that is not there yet, rather than having the backend asked for it: in 1.7 s at 10 MB/s.
 const FAR_BYTES: u64 = 16 * 1_024 * 1_024;
 
-/// Where the bytes of a body are.
+/// The place of the bytes of a body.
 #[derive(Debug)]
 pub enum Body {
     /// There is none.
@@ -270,7 +270,7 @@ pub enum Body {
 pub struct Encoded {
     /// The plain one.
     pub plain: Body,
-    /// What compresses it.
+    /// The encoder that compresses it.
     pub encoder: Encoder,
 }
 
@@ -282,9 +282,9 @@ pub struct Growing {
     pub file: Arc<OpenFile>,
     /// The first byte that is sent, of the body.
     start: u64,
-    /// How many are; `None` if only the end will tell.
+    /// The number of bytes; `None` if only the end will tell.
     pub bytes: Option<u64>,
-    /// How long nothing may come.
+    /// The time nothing may come.
     pub patience: Duration,
     /// Its one place among the readers. For as long as somebody has one, the fill is not given up.
     place: Waiting,
@@ -302,7 +302,7 @@ impl Growing {
         Self { fill: fill.clone(), file, start, bytes, patience, place: fill.wait() }
     }
 
-    /// How much of the whole body is in the file.
+    /// Returns the bytes of the whole body that are in the file.
     pub fn filled_bytes(&self) -> u64 {
         self.fill.progress().filled
     }
@@ -312,12 +312,12 @@ impl Growing {
         self.place.poll(context, seen).map(drop)
     }
 
-    /// Whether it begins so far behind what is there that the backend itself is quicker.
+    /// True if it begins so far behind what is there that the backend itself is quicker.
     pub fn is_far(&self) -> bool {
         self.start > self.filled_bytes().saturating_add(FAR_BYTES)
     }
 
-    /// What comes behind as much as was sent.
+    /// Returns the part behind as much as was sent.
     ///
     /// # Errors
     /// Why it ends before its end.
@@ -340,7 +340,7 @@ impl Growing {
     }
 }
 
-/// How a body goes on that is sent as it arrives.
+/// The next part of a body that is sent as it arrives.
 pub enum GrowingNext {
     /// With these bytes of its file.
     Bytes(ByteRange),
@@ -354,7 +354,7 @@ pub enum GrowingNext {
 }
 
 impl Body {
-    /// How many bytes there are; `None` if only their end will tell.
+    /// The number of bytes there are; `None` if only their end will tell.
     pub fn length(&self) -> Option<u64> {
         match self {
             Body::Empty => Some(0),

@@ -6,18 +6,18 @@ use kettle_runtime::clock::DATE_LINE_BYTES;
 
 use crate::response::{Body, Response, has_line, lines_without};
 
-/// What a head says beyond its response.
+/// The parts of a head beyond its response.
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
     /// The `date` line.
     pub date_line: [u8; DATE_LINE_BYTES],
     /// That of the request; `None` if it had none worth the name.
     pub version: Option<HttpVersion>,
-    /// Whether the request is a HEAD.
+    /// True if the request is a HEAD.
     pub is_head: bool,
-    /// Whether the connection is encrypted.
+    /// True if the connection is encrypted.
     pub is_tls: bool,
-    /// Whether the connection closes after the response.
+    /// True if the connection closes after the response.
     pub closes: bool,
     /// True if a tunnel follows the head, and no body.
     pub begins_tunnel: bool,
@@ -30,7 +30,7 @@ impl Edge {
         Self { date_line, version, is_head, is_tls, closes, begins_tunnel }
     }
 
-    /// Whether a body comes in chunks: its length is not known, and its end need not be that of the connection.
+    /// True if a body comes in chunks: its length is not known, and its end need not be that of the connection.
     pub fn is_chunked(&self, body: &Body) -> bool {
         body.length().is_none() && self.version == Some(HttpVersion::Http11) && !self.is_head
     }

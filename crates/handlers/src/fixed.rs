@@ -109,7 +109,7 @@ impl Text {
     }
 }
 
-/// What an authority asks for while it validates a name (RFC 8555 §8.3), whatever the name is; nothing for all else, which goes the
+/// Returns the answer to an authority that validates a name (RFC 8555 §8.3), whatever the name is; nothing for all else, which goes the
 /// usual way.
 pub fn challenge(challenges: &Challenges, head: &Head) -> Option<Response> {
     let token = head.target().ok()?.path.strip_prefix(CHALLENGES)?;

@@ -173,7 +173,7 @@ impl ForwardAuth {
         }
     }
 
-    /// What caches are told of a response behind it, if nothing else is said.
+    /// Returns the `Cache-Control` of a response behind it, if nothing else is said.
     pub fn cache_control(&self, is_refused: bool) -> Option<CacheControl> {
         let control = if is_refused { CacheControl::NoStore } else { CacheControl::Private };
         self.marks_private.then_some(control)

@@ -1,4 +1,4 @@
-//! What a route asks of a request before anything is looked for: where it comes from, and which user it is.
+//! The questions of a route about a request before anything is looked for: where it comes from, and which user it is.
 //!
 //! The rules are the route's and shared by all workers; what is remembered of clients is a worker's own.
 
@@ -56,10 +56,10 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// That of a route; none if everybody may ask it. What the `same` route has counted goes on.
+    /// That of a route; none if everybody may ask it. The counts of the `same` route go on.
     ///
     /// # Errors
-    /// What is wrong with its file of users.
+    /// The fault of its file of users.
     pub fn load(
         route: &kettle_config::Route,
         same: Option<&Self>,
@@ -153,7 +153,7 @@ impl Guard {
         }
     }
 
-    /// What caches are told of a response that this route refuses, or lets not everybody have, if nothing else is said.
+    /// Returns the `Cache-Control` of a response that this route refuses, or lets not everybody have, if nothing else is said.
     pub fn cache_control(&self, is_refused: bool) -> Option<CacheControl> {
         let keeps_out = self.networks.is_some() || self.signed.is_some() || self.basic.is_some();
         match is_refused {
@@ -187,7 +187,7 @@ pub enum CacheControl {
 }
 
 impl CacheControl {
-    /// Says it, unless something else is said. What the operator, or a backend, says of caches holds.
+    /// Says it, unless something else is said. The word of the operator, or of a backend, about caches stays.
     pub fn say(self, response: &mut Response) {
         let (control, is_said) = match self {
             Self::Private => ("private", response.fields.has("cache-control")),
@@ -211,7 +211,7 @@ fn refusal(exceeded: Exceeded) -> Refusal {
     }
 }
 
-/// What a worker remembers of clients.
+/// The memory of a worker for clients.
 pub struct Guards {
     clock: Box<dyn Clock>,
     verdicts: Verdicts,

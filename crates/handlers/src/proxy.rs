@@ -43,7 +43,7 @@ pub use shared::SharedTarget;
 /// A prefix and the backend that answers below it.
 #[derive(Debug)]
 pub struct ProxyRoute {
-    /// Who answers.
+    /// The upstream that answers.
     pub upstream: Arc<Upstream>,
     /// The operator's fields.
     pub configured: ConfiguredFields,
@@ -66,12 +66,12 @@ pub struct ProxyRoute {
     takes_at_once: Option<bool>,
     /// For which answers and failures of a server the next is asked.
     retries: Retries,
-    /// Whether clients may change to another protocol.
+    /// True if clients may change to another protocol.
     takes_upgrades: bool,
-    /// Whether a path may have an encoded slash, which servers get as it was sent.
+    /// True if a path may have an encoded slash, which servers get as it was sent.
     pub takes_encoded_slashes: bool,
     early_hints: EarlyHints,
-    /// Whether a request says nothing but its path and that this is signed.
+    /// True if a request says nothing but its path and that this is signed.
     is_signed: bool,
     /// What its words are filled in from.
     words: WordSource,

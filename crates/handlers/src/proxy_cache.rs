@@ -63,7 +63,7 @@ use stored_response::StoredResponse;
 pub struct CachedRoute {
     /// No other route of this process has or had this number, reloads included.
     number: u64,
-    /// Who answers what the store cannot.
+    /// The route that answers what the store cannot.
     pub proxy: Arc<ProxyRoute>,
     store: Arc<KeptStore>,
     defaults: Defaults,
@@ -121,7 +121,7 @@ impl CachedRoute {
 /// Answers a request for this path for which what is [at hand](ready) is not enough.
 ///
 /// # Errors
-/// What to answer instead. `notes` say in any case what came of it.
+/// The response to send instead. `notes` say in any case what came of it.
 #[expect(
     clippy::too_many_arguments,
     reason = "what a worker has, and what is known of one request"
@@ -205,7 +205,7 @@ pub async fn respond(
     }
 }
 
-/// Whether a store may answer it at all.
+/// True if a store may answer it at all.
 fn is_read(route: &CachedRoute, request: &Request<'_>) -> bool {
     matches!(request.head.method(), Method::Get | Method::Head)
         && request.body.framing().is_empty()
@@ -306,7 +306,7 @@ fn device(disks: &Disks, open: &OpenStore) -> Arc<Device> {
     disks.device(open.device, open.file_system)
 }
 
-/// Whether an answer is one that a stale response is better than (RFC 5861 §4).
+/// True if an answer is one that a stale response is better than (RFC 5861 §4).
 fn is_failure(status: u16) -> bool {
     matches!(status, 500 | 502..=504)
 }
@@ -344,8 +344,8 @@ const TAGS_MAX: usize = 256;
 /// Memory that a disk operation takes while it waits for its thread, beside the bytes that it carries.
 const CALL_BYTES: usize = 1_024;
 
-/// How long a disk may take for a look at what it has, or for the beginning of an object, before the backend answers past the store.
+/// The time a disk may take for a look at what it has, or for the beginning of an object, before the backend answers past the store.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// How long a disk may take for a piece of an object.
+/// The time a disk may take for a piece of an object.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(30);

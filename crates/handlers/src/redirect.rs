@@ -1,4 +1,4 @@
-//! What plain HTTP gets: the same address over HTTPS, as a redirect or as a page that says so.
+//! The answer to plain HTTP: the same address over HTTPS, as a redirect or as a page that says so.
 
 pub mod pattern;
 pub mod tries;
@@ -10,7 +10,7 @@ use kettle_http::target::{SlashRuns, Target, reference};
 use kettle_http::uri::percent_encode_path;
 use kettle_runtime::access_log::RequestId;
 
-/// Where a client of plain HTTP belongs.
+/// The target for a client of plain HTTP.
 #[derive(Clone, Copy, Debug)]
 pub struct Redirect {
     /// The port that speaks HTTPS.

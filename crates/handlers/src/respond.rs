@@ -33,15 +33,15 @@ use crate::words::{Asked, Words};
 use compress::compress;
 use walk::{Outcome, Start, configured_of, is_slash_refused, is_whole_of, respond_slowly};
 
-/// What a worker answers requests with.
+/// The parts with which a worker answers requests.
 pub struct Responder {
     /// Files that were opened a moment ago, and the disks they are on.
     pub files: Files,
-    /// Who asked how often.
+    /// The counts of clients' requests.
     pub guards: Guards,
     /// Connections to servers of backends.
     pub pool: Rc<Pool>,
-    /// Where bodies are stored that a server gets as a whole.
+    /// The store of bodies that a server gets as a whole.
     pub spool: Arc<Spool>,
 }
 

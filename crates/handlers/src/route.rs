@@ -76,7 +76,7 @@ pub struct Router {
 pub struct Site {
     /// The `strict-transport-security` line, with its CR LF; empty if there is none.
     pub hsts_line: Bytes,
-    /// Where its responses are encrypted, if not where the listener says.
+    /// The place where its responses are encrypted, if not where the listener says.
     pub path: Option<TxPathChoice>,
     /// True if nobody may ask for paths with slashes in a row.
     pub refuses_slash_runs: bool,
@@ -102,43 +102,43 @@ pub struct Site {
     certificates: usize,
     /// Sites with the same number ask clients for the same certificates; none is asked for where there is no number.
     client_auth: Option<usize>,
-    /// Whether a client may come without one.
+    /// True if a client may come without one.
     is_certificate_optional: bool,
 }
 
-/// What answers at a place.
+/// The handler and rules at a place.
 #[derive(Debug)]
 pub struct Route {
     /// What must hold of a request besides its path.
     when: When,
-    /// What comes before its handler; most routes have nothing of the kind.
+    /// The rules before its handler; most routes have nothing of the kind.
     pub rules: Option<Box<Rules>>,
-    /// Who answers.
+    /// The handler that answers.
     pub handler: Handler,
     /// What is sent in place of its errors.
     error_pages: BTreeMap<u16, ErrorPage>,
     /// Until when clients may keep what it answers.
     pub expires: Option<Expires>,
-    /// How fast its responses go.
+    /// The rate of its responses.
     pub rate: Option<SendRate>,
     /// True if that is sent in place of a backend's errors, too.
     pub intercepts_errors: bool,
-    /// Who answers where there is no file.
+    /// The handler that answers where there is no file.
     pub missing: Option<Handler>,
-    /// What of a backend's responses is compressed on the way; most routes have nothing of the kind.
+    /// The types of a backend's responses that are compressed on the way; most routes have nothing of the kind.
     pub compression: Option<Box<CompressionRules>>,
     /// Which log has its lines, if not the site's.
     log: Option<Destination>,
 }
 
-/// What a route does before its handler is asked.
+/// The rules of a route before its handler is asked.
 #[derive(Debug)]
 pub struct Rules {
     /// Which clients may ask.
     pub guard: Option<Guard>,
     /// The service that is asked whether a request may go on, behind that.
     pub forward_auth: Option<Box<ForwardAuth>>,
-    /// Where clients are sent, and what is looked for, in place of what they ask for.
+    /// The redirects and rewrites of paths for which clients ask.
     pub paths: Option<Paths>,
     /// True if no client may ask for it.
     pub is_internal: bool,
@@ -146,7 +146,7 @@ pub struct Rules {
 
 impl Router {
     /// The router of a configuration's https listeners, as far as they name no sites: all that have a certificate are reached there.
-    /// Opens all roots, and reads the files of users. Where a router of the same configuration is
+    /// Opens all roots, and reads the files of users. If a router of the same configuration is
     /// given, its folders stay open if they are not there any more, and its limits of rates go on.
     ///
     /// # Errors
@@ -257,7 +257,7 @@ impl Router {
         self
     }
 
-    /// What each root lies on, in words, and what is known about reading its files.
+    /// Returns in words the file system of each root, and what is known about reading its files.
     pub fn disclosures(&self) -> Vec<(String, Disclosure)> {
         let (mut lines, mut seen) = (Vec::new(), HashSet::new());
         for route in self.sites.iter().flat_map(|site| &site.routes) {
@@ -382,7 +382,7 @@ impl Site {
         self.routes.get(self.index.find(path, holds)?)
     }
 
-    /// What is sent in place of an error of a route, or of what none answers.
+    /// Returns the content in place of an error of a route, or of what none answers.
     pub fn error_page<'s>(
         &'s self,
         route: Option<&'s Route>,
@@ -392,12 +392,12 @@ impl Site {
         own.or_else(|| self.error_pages.get(&status))
     }
 
-    /// What words are filled in from.
+    /// Returns the source of words.
     pub fn words(&self) -> &WordSource {
         &self.words
     }
 
-    /// What is asked before a route is looked for.
+    /// Returns the steps before a route is looked for.
     pub fn before(&self) -> &AllBefore {
         &self.before
     }
@@ -414,7 +414,7 @@ impl Route {
         self.proxy().is_some_and(|route| route.takes_encoded_slashes)
     }
 
-    /// What it asks of clients; none if everybody may ask it.
+    /// Returns its guard; none if everybody may ask it.
     #[must_use]
     pub fn guard(&self) -> Option<&Guard> {
         self.rules.as_ref()?.guard.as_ref()

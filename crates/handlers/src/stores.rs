@@ -1,5 +1,5 @@
 //! The disk stores of a configuration, as all workers share them: opened when one is first needed, and gone without where
-//! that fails. What is on its way into one is here, too, so that many requests for it cost one to the backend.
+//! that fails. An object on its way into one is here, too, so that many requests for it cost one to the backend.
 
 mod fetch;
 mod open_store;
@@ -34,7 +34,7 @@ pub struct Stores {
 /// One store, by its name.
 #[derive(Debug)]
 pub struct KeptStore {
-    /// What routes call it.
+    /// Its name in routes.
     pub name: Arc<str>,
     /// Where it is opened: nothing is known of its device before, and few of the requests that wait for it hold a thread.
     pub(crate) opening: Arc<Device>,
@@ -47,7 +47,7 @@ pub struct KeptStore {
     tried: Mutex<Option<Instant>>,
     /// Bounds how often it is said that a response is not kept.
     warning: OnceAMinute,
-    /// Whether it was said that the disk has less room than the store may take.
+    /// True if it was said that the disk has less room than the store may take.
     is_full_disk_said: AtomicBool,
     /// When the disk took no more in the middle of a body.
     broke_off: Mutex<Option<Instant>>,
@@ -72,7 +72,7 @@ impl Drop for UnwrittenObject {
 #[derive(Debug, Default)]
 struct WrittenTo {
     keys: HashSet<Name>,
-    /// Whether there were more than are told apart, so that it may be any object.
+    /// True if there were more than are told apart, so that it may be any object.
     is_any: bool,
 }
 
@@ -85,7 +85,7 @@ struct PassedKeys {
     first_end: Option<Instant>,
 }
 
-/// Where a response of a route with a cache came from, in the words of nginx's `$upstream_cache_status`.
+/// The source of a response of a route with a cache, in the words of nginx's `$upstream_cache_status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheOutcome {
     /// From the store.
@@ -217,7 +217,7 @@ impl KeptStore {
         &self.directory
     }
 
-    /// What its objects may take of the disk.
+    /// Returns the bytes that its objects may take on the disk.
     pub fn bytes_max(&self) -> u64 {
         self.settings().bytes_max
     }
@@ -235,7 +235,7 @@ impl KeptStore {
         self.opened.get()
     }
 
-    /// Whether it is worth a try to open it: it was not tried in vain a moment ago. Waits for nobody.
+    /// True if it is worth a try to open it: it was not tried in vain a moment ago. Waits for nobody.
     pub fn may_open(&self) -> bool {
         self.tried_unless_opening().is_none_or(|it| is_long_ago(*it, TRIED_AGAIN))
     }
@@ -247,7 +247,7 @@ impl KeptStore {
         }
     }
 
-    /// Whether somebody is opening it. Waits for nobody.
+    /// True if somebody is opening it. Waits for nobody.
     pub(crate) fn is_opening(&self) -> bool {
         self.tried_unless_opening().is_none()
     }
@@ -349,7 +349,7 @@ impl KeptStore {
         *self.broke_off.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
-    /// Whether a body may begin although room for it cannot be reserved on the disk.
+    /// True if a body may begin although room for it cannot be reserved on the disk.
     pub(crate) fn takes_unannounced(&self) -> bool {
         let broke_off = self.broke_off.lock().unwrap_or_else(PoisonError::into_inner);
         is_long_ago(*broke_off, TRIED_AGAIN)
@@ -392,7 +392,7 @@ impl KeptStore {
         self.responses.add_many(outcome, 1);
     }
 
-    /// Whether what is open is what its path names.
+    /// True if what is open is what its path names.
     fn is_in_place(&self) -> bool {
         self.get().is_none_or(|open| open.is_at(&self.directory))
     }

@@ -1,4 +1,4 @@
-//! What the words of texts such as `request_headers` stand for in one request: here and nowhere else.
+//! The values of the words of texts such as `request_headers` in one request: here and nowhere else.
 //!
 //! Each is made of parts of a head that was parsed. No control character is in it, so it can end no line and begin no field; those who
 //! write fields look at that again.
@@ -19,7 +19,7 @@ use kettle_http::uri::{decode_query_value, percent_encode_path};
 use kettle_tls::PeerIdentity;
 use kettle_tls::names::Names;
 
-/// What words of a site's requests are filled in from, besides the request.
+/// The source of the words of a site's requests, besides the request.
 #[derive(Clone, Debug, Default)]
 pub struct WordSource {
     /// The maps of the configuration.
@@ -39,11 +39,11 @@ pub struct Asked<'r> {
     pub client: Option<&'r Client>,
     /// The certificate that the client showed.
     pub certificate: Option<&'r PeerIdentity>,
-    /// What is known of files; `None` where none is looked for.
+    /// The facts on files; `None` where none is looked for.
     pub files: Option<&'r FileFacts>,
     /// The name that the client asked for in TLS.
     pub server_name: Option<&'r str>,
-    /// What a service says of the request, if one was asked.
+    /// The words of a service on the request, if one was asked.
     pub vouched: Option<&'r Vouched>,
 }
 

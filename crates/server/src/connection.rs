@@ -321,7 +321,7 @@ impl Connection {
     }
 }
 
-/// How long a peer may take to receive our last words and to close its side.
+/// The time a peer may take to receive our last words and to close its side.
 const LINGER: Duration = Duration::from_secs(5);
 
 #[cfg(test)]

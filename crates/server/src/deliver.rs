@@ -56,23 +56,23 @@ pub struct Delivery<'d> {
     is_corked: bool,
     /// True if a server's bytes go from socket to socket.
     is_spliced: bool,
-    /// Whether anything of it went out, which begins with the head.
+    /// True if anything of it went out, which begins with the head.
     has_begun: bool,
     /// What of the body went out since others had a turn.
     turn_bytes: u64,
     delivered: Delivered,
 }
 
-/// What became of a response.
+/// The end of a response.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivered {
-    /// Where its records were encrypted.
+    /// The path on which its records were encrypted.
     pub path: TxPath,
     /// Why that is not the preferred place.
     pub reason: Option<Reason>,
     /// Bytes of the body, before encryption, that were given to the kernel.
     pub body_bytes: u64,
-    /// Whether all of the announced body was.
+    /// True if all of the announced body was.
     pub completed: bool,
 }
 
@@ -152,7 +152,7 @@ impl From<Interrupt> for DeliveryError {
     }
 }
 
-/// How a response begins.
+/// The beginning of a response.
 pub struct Outset {
     /// Its head.
     pub head: Vec<u8>,
@@ -160,7 +160,7 @@ pub struct Outset {
     pub is_chunked: bool,
     /// True if nothing comes after it on its connection.
     pub is_last: bool,
-    /// Where it is to be encrypted.
+    /// The preference for the path of its records.
     pub preference: PathPreference,
 }
 
@@ -187,7 +187,7 @@ impl<'d> Delivery<'d> {
         }
     }
 
-    /// How far it got.
+    /// Returns how far it got.
     pub fn delivered(&self) -> Delivered {
         match self.stream.is_plain() {
             true => self.delivered.in_plain(),

@@ -1,5 +1,5 @@
 //! The edge of HTTP/2 (RFC 9113): a connection whose streams are served beside one another, and one stream as whoever serves it
-//! sees it. What frames mean is `kettle_http`'s; what is done with a stream is the connection's.
+//! sees it. The meaning of frames is `kettle_http`'s; the connection decides what is done with a stream.
 
 mod head;
 mod io;

@@ -38,22 +38,22 @@ pub enum TunnelOrder {
 /// A question about the tunnels of a worker.
 #[derive(Debug)]
 pub struct TunnelsQuestion {
-    /// How many are to be told one by one.
+    /// The number of those to be told one by one.
     pub top: usize,
     /// Which ones.
     pub order: TunnelOrder,
-    /// Where the answer goes.
+    /// The channel of the answer.
     pub answer: oneshot::Sender<TunnelsStatus>,
 }
 
 /// Open tunnels.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TunnelsStatus {
-    /// How many there are.
+    /// The number of them.
     pub open: u64,
-    /// What all of them have carried to backends.
+    /// The bytes that all of them have carried to backends.
     pub to_backend_bytes: u64,
-    /// What all of them have carried to clients.
+    /// The bytes that all of them have carried to clients.
     pub to_client_bytes: u64,
     /// Workers that did not answer in time, whose tunnels are missing here.
     pub silent_workers: usize,
@@ -72,17 +72,17 @@ pub struct TunnelStatus {
     pub idle_seconds: u64,
     /// The client, by its PROXY header where it came with one.
     pub client: String,
-    /// Where it was accepted.
+    /// The listener that accepted it.
     pub listener: String,
     /// The name that the client asked for.
     pub server_name: Option<String>,
-    /// Who gets it.
+    /// The backend that gets it.
     pub backend: String,
     /// The server, once there is one.
     pub server: Option<String>,
-    /// What went to the backend.
+    /// The flow to the backend.
     pub to_backend: FlowStatus,
-    /// What went to the client.
+    /// The flow to the client.
     pub to_client: FlowStatus,
 }
 
@@ -91,7 +91,7 @@ pub struct TunnelStatus {
 pub struct FlowStatus {
     /// Plaintext that the other side took.
     pub bytes: u64,
-    /// How the last of it went, once there is a server.
+    /// The path of its last bytes, once there is a server.
     pub path: Option<String>,
     /// Why that is not the preferred way.
     pub reason: Option<String>,
@@ -304,5 +304,5 @@ impl TunnelsStatus {
 /// Characters of a name that are shown: DNS has no longer ones, but anything may stand in a ClientHello.
 const NAME_MAX: usize = 255;
 
-/// How many tunnels are looked at before the worker's connections have their turn.
+/// The number of tunnels that are looked at before the worker's connections have their turn.
 const LOOKED_AT_MAX: usize = 1_024;

@@ -256,7 +256,7 @@ impl Relay {
         }
     }
 
-    /// Whether the kernel may hold what was sent there before its connection broke: an answer that came before a request was
+    /// True if the kernel may hold what was sent there before its connection broke: an answer that came before a request was
     /// over, most often. A stream that is taken back has nothing more to say.
     fn may_still_speak(&mut self, party: Party) -> bool {
         let has_socket = matches!(self.side(party), Side::Tls(_) | Side::Plain(_));
@@ -315,19 +315,19 @@ impl Relay {
         of(&self.to_backend) + of(&self.to_client)
     }
 
-    /// Whether the backend has gone, and only what it had said is still on its way.
+    /// True if the backend has gone, and only what it had said is still on its way.
     pub(crate) fn has_lost_backend(&self) -> bool {
         self.to_backend.stage == DirectionStage::Finished
             && self.to_client.stage == DirectionStage::Closing(CloseKind::Cut)
     }
 
-    /// Whether the backend has said all, and the client was told so.
+    /// True if the backend has said all, and the client was told so.
     pub(crate) fn has_told_backend_end(&self) -> bool {
         self.to_client.stage == DirectionStage::Finished
             && self.to_client.source == SourceState::Closed
     }
 
-    /// Whether the client has that, too, as far as the kernel can tell.
+    /// True if the client has that, too, as far as the kernel can tell.
     pub(crate) fn client_has_all(&self) -> bool {
         self.has_told_backend_end() && self.client.unacknowledged_bytes() == 0
     }
@@ -348,7 +348,7 @@ impl Relay {
     }
 }
 
-/// Whether a socket that failed so has ended: then what it still holds can be received, and nothing follows.
+/// True if a socket that failed so has ended: then what it still holds can be received, and nothing follows.
 fn is_gone(error: &StreamError) -> bool {
     use io::ErrorKind::{ConnectionReset, HostUnreachable, NetworkUnreachable, TimedOut};
     matches!(error, StreamError::Io(error)

@@ -1,4 +1,4 @@
-//! What the supervisor hands to a worker: once when it starts, and again at each reload.
+//! The parts that the supervisor hands to a worker: once when it starts, and again at each reload.
 //!
 //! It lies below both, so that workers and connections know nothing of the supervisor.
 
@@ -33,17 +33,17 @@ pub struct WorkerSetup {
     pub cpu: Option<usize>,
     /// The configuration in force and this worker's listeners; changes at a reload.
     pub snapshot: watch::Receiver<Arc<Snapshot>>,
-    /// What this worker counts in.
+    /// The metrics of this worker.
     pub metrics: Arc<WorkerMetrics>,
-    /// Where this worker's responses are logged.
+    /// The log of this worker's responses.
     pub log: WorkerLog,
     /// Changes twice, when all is ready to serve and when the server stops.
     pub shutdown: watch::Receiver<Shutdown>,
-    /// Whether further connections may move into the kernel.
+    /// The switch that says whether further connections may move into the kernel.
     pub tx_path_switch: Arc<TxPathSwitch>,
-    /// What this kernel carries.
+    /// The capabilities of this kernel.
     pub capabilities: Arc<Capabilities>,
-    /// What all workers may hold together.
+    /// The bounds of all workers together.
     pub budgets: Budgets,
     /// Questions about its tunnels.
     pub questions: mpsc::Receiver<TunnelsQuestion>,
@@ -58,11 +58,11 @@ pub struct Budgets {
     pub windows: Arc<WindowBudget>,
     /// The folder, and the room in it, for bodies of requests.
     pub spool: Arc<Spool>,
-    /// What may wait to be written to one disk, of each worker.
+    /// The bytes that may wait to be written to one disk, of each worker.
     pub unwritten_bytes: usize,
 }
 
-/// What a configuration serves, with all that it takes: made once, and shared by the workers.
+/// The sites and routes of a configuration, with all that they take: made once, and shared by the workers.
 pub struct Served {
     /// The settings.
     pub config: Arc<Config>,
@@ -80,11 +80,11 @@ pub struct Served {
     pub backends: Arc<Backends>,
     /// The same for routes that pass requests.
     pub upstreams: Arc<Upstreams>,
-    /// What authorities are answered while they validate names, where certificates are fetched.
+    /// The answers to authorities that validate names, where certificates are fetched.
     pub challenges: Option<Challenges>,
 }
 
-/// What is reached at a listener that names its sites.
+/// The sites of a listener that names them.
 pub struct OwnSites {
     /// Which site and handler answer.
     pub router: Arc<Router>,
@@ -98,7 +98,7 @@ impl Served {
         self.own_sites_of(listener).map_or(&self.router, |own| &own.router)
     }
 
-    /// What this listener offers, if it speaks HTTPS.
+    /// Returns the acceptors of this listener, if it speaks HTTPS.
     #[must_use]
     pub fn acceptors(&self, listener: usize) -> Option<&Acceptors> {
         let https = self.config.listeners.get(listener)?.https()?;
@@ -118,7 +118,7 @@ impl Served {
 /// a reload changed keeps the one it started with for these, and to refuse what is no request. Both are consistent in themselves.
 #[derive(Clone)]
 pub struct Snapshot {
-    /// What all workers share of it.
+    /// The part of it that all workers share.
     pub served: Arc<Served>,
     /// This worker's sockets. After a reload a socket that stays is the same `Arc` as before; one
     /// that is missing is to be emptied of connections waiting in it and dropped.
@@ -139,7 +139,7 @@ impl fmt::Debug for Snapshot {
 pub struct Listening {
     /// The non-blocking listening socket: of TCP, or a Unix socket that is used as one.
     pub socket: Arc<std::net::TcpListener>,
-    /// Who else accepts from it.
+    /// The other workers that accept from it.
     pub sharing: Sharing,
     /// Its settings: an index into `config.listeners` of the same snapshot.
     pub index: usize,
@@ -160,7 +160,7 @@ impl Answering {
     }
 }
 
-/// Who accepts from a socket, and so what becomes of it when a worker leaves it.
+/// The workers that accept from a socket, and so its fate when one leaves it.
 #[derive(Clone, Debug)]
 pub enum Sharing {
     /// One worker, on an address that it shares with the other workers' sockets. The worker ends it.
@@ -183,7 +183,7 @@ impl Sharing {
     }
 }
 
-/// Whether the server is to go on.
+/// The signal whether the server is to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shutdown {
     /// Accept nothing yet: connections could take the descriptors that other threads begin with.

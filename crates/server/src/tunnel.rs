@@ -282,7 +282,7 @@ impl Tunnel {
         self.routes()?.successor_of(&self.settings).cloned()
     }
 
-    /// Whether a reload has shut the client out since it came. A listener that is gone shuts out nobody.
+    /// True if a reload has shut the client out since it came. A listener that is gone shuts out nobody.
     fn is_refused(&self) -> bool {
         self.routes().is_some_and(|routes| !routes.lets_in(self.client.session()))
     }

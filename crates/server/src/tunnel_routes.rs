@@ -1,4 +1,4 @@
-//! Where a listener's connections go, and how.
+//! The backends of a listener's connections, and the way to them.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use kettle_upstream::Upstream;
 
 use crate::relay::RelaySettings;
 
-/// Where the connections of one listener go.
+/// The backends of the connections of one listener.
 pub struct TunnelRoutes {
-    /// Where it listens.
+    /// The address at which it listens.
     pub address: ListenAddress,
-    /// What comes before anybody knows where a connection goes.
+    /// The bytes before anybody knows where a connection goes.
     pub start: TunnelStart,
     by_name: Names<Arc<TunnelAlpnRoutes>>,
     others: TunnelAlpnRoutes,
 }
 
-/// Where the connections go that ask for one name.
+/// The backends of the connections that ask for one name.
 #[derive(Default)]
 pub struct TunnelAlpnRoutes {
     /// Those that offer a protocol (ALPN): the first that is offered decides.
@@ -30,7 +30,7 @@ pub struct TunnelAlpnRoutes {
     pub others: Option<Arc<TunnelSettings>>,
 }
 
-/// What comes before anybody knows where a connection goes.
+/// The bytes before anybody knows where a connection goes.
 pub enum TunnelStart {
     /// A handshake, and perhaps a dialogue before it.
     Tls {
@@ -45,9 +45,9 @@ pub enum TunnelStart {
     Passthrough,
 }
 
-/// How connections are carried to one backend. All that a tunnel keeps of a configuration.
+/// The way connections are carried to one backend. All that a tunnel keeps of a configuration.
 pub struct TunnelSettings {
-    /// Who gets them, and how TLS is spoken there.
+    /// The upstream that gets them, with the TLS that is spoken there.
     pub upstream: Arc<Upstream>,
     client_starttls: StartTls,
     relay: RelaySettings,
@@ -66,7 +66,7 @@ impl TunnelRoutes {
         add_names(&mut self.by_name, site, &Arc::new(routes));
     }
 
-    /// Where connections go whose clients ask for this name.
+    /// Returns the backends of connections whose clients ask for this name.
     pub fn find(&self, server_name: Option<&str>) -> &TunnelAlpnRoutes {
         let named = server_name.and_then(|name| self.by_name.find(name));
         named.map_or(&self.others, |own| own.value)
@@ -79,7 +79,7 @@ impl TunnelRoutes {
         })
     }
 
-    /// Whether a client that made this session, or none, would be let in as it was.
+    /// True if a client that made this session, or none, would be let in as it was.
     pub(crate) fn lets_in(&self, session: Option<&Session>) -> bool {
         match (&self.start, session) {
             (TunnelStart::Tls { acceptors, .. }, Some(session)) => acceptors.takes(session),
@@ -104,7 +104,7 @@ impl TunnelRoutes {
 }
 
 impl TunnelAlpnRoutes {
-    /// Where a connection goes whose client offers these protocols.
+    /// Returns the backend of a connection whose client offers these protocols.
     pub fn find<'a>(
         &self,
         offered: impl Iterator<Item = &'a [u8]> + Clone,
@@ -114,7 +114,7 @@ impl TunnelAlpnRoutes {
         own.map(|(_, settings)| settings).or(self.others.as_ref())
     }
 
-    /// Whether they lead anywhere.
+    /// True if they lead anywhere.
     pub fn is_empty(&self) -> bool {
         self.by_alpn.is_empty() && self.others.is_none()
     }

@@ -25,7 +25,7 @@ use crate::connection::Connection;
 use crate::setup::{Listening, Sharing, Shutdown, Snapshot, WorkerSetup};
 use crate::worker_state::WorkerState;
 
-/// What a worker runs on.
+/// Makes the runtime of a worker.
 ///
 /// # Errors
 /// If there are no descriptors left for it.
@@ -363,7 +363,7 @@ fn take_waiting<T>(mut accept: impl FnMut() -> io::Result<T>) -> (Vec<T>, Option
     (waiting, None)
 }
 
-/// Whether a client is gone again before it was accepted.
+/// True if a client is gone again before it was accepted.
 fn is_of_client(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::NotConnected)
 }
@@ -384,7 +384,7 @@ fn begin(
 /// Connections that may wait in a socket when it retires: the largest backlog there is.
 const BACKLOG_TAKEN_MAX: usize = 65_535;
 
-/// How long a TCP handshake that has begun is waited for: longer than most ways there and back, and half of what a stop leaves to requests
+/// The time a TCP handshake that has begun is waited for: longer than most ways there and back, and half of what a stop leaves to requests
 /// that are due.
 const BEGUN_TIME: Duration = Duration::from_millis(250);
 

@@ -1,4 +1,4 @@
-//! What all connections of a worker share.
+//! The state that all connections of a worker share.
 
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
@@ -134,7 +134,7 @@ impl WorkerState {
         Arc::clone(&self.snapshot.borrow())
     }
 
-    /// Whether this is the configuration in force.
+    /// True if this is the configuration in force.
     pub(crate) fn is_current(&self, snapshot: &Arc<Snapshot>) -> bool {
         Arc::ptr_eq(&self.snapshot.borrow(), snapshot)
     }

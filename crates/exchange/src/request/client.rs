@@ -1,7 +1,7 @@
 //! The client of a request: the one that connected, or the one that a trusted proxy names.
 //!
-//! What proxies say is believed from the listener's `trusted_proxies` only, and of one header. Over HTTP/2 each request of a
-//! connection may be for another client.
+//! The words of proxies are believed from the listener's `trusted_proxies` only, and of one header. Over HTTP/2 each request of
+//! a connection may be for another client.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -24,7 +24,7 @@ pub struct Client {
     pub proxies: Vec<ClientHost>,
     /// True if a trusted proxy connected.
     pub is_vouched_for: bool,
-    /// What its request is called.
+    /// The name of its request.
     pub request_id: RequestId,
     /// The field, in lower case, by which proxies name clients here, unless no client's field of that name is passed on anyway.
     naming_field: Option<Box<str>>,

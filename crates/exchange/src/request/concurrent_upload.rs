@@ -22,7 +22,7 @@ pub(super) struct UploadState {
     bytes_max: u64,
     /// The rest, if all of it was stored before.
     stored: Option<Spooled>,
-    /// How the server gets it.
+    /// The coding in which the server gets it.
     coding: BodyCoding,
     /// Which of its trailers the server gets.
     trailers: TrailerFilter,
@@ -37,7 +37,7 @@ pub struct ConcurrentUpload<'b> {
     /// For bodies in the framing of HTTP/1.1.
     pub(super) reader: &'b mut BodyReader,
     total_bytes: &'b mut u64,
-    /// What the client sent and the server took so far, both counted.
+    /// The bytes that the client sent and the server took so far, both counted.
     pub moved_bytes: u64,
 }
 
@@ -55,13 +55,13 @@ pub enum UploadEnd {
 
 /// The part of a body that a server has not got when its response begins.
 pub struct Rest {
-    /// What it has not taken of the last piece.
+    /// The bytes of the last piece that it has not taken.
     pub unsent: Vec<u8>,
     /// True if that is the end of the body.
     pub has_ended: bool,
-    /// What comes behind it, if it does not come from the client.
+    /// The part behind it, if it does not come from the client.
     pub stored: Option<Spooled>,
-    /// How the server gets it.
+    /// The coding in which the server gets it.
     pub coding: BodyCoding,
 }
 
@@ -104,7 +104,7 @@ impl RequestBody<'_> {
         self.upload = Some(Box::new(state));
     }
 
-    /// What is left of it goes to nobody: its response is not sent.
+    /// Ends the upload: the rest of it goes to nobody, for its response is not sent.
     pub fn end_upload(&mut self) {
         self.upload = None;
     }

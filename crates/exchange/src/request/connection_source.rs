@@ -10,13 +10,13 @@ use kettle_tls::stream::{Filled, Stream, StreamError};
 
 use super::{BodyError, ConcurrentUpload, PieceSource, Reading, patience};
 
-/// Where the body of a connection's request comes from.
+/// The source of the body of a connection's request.
 pub struct ConnectionSource<'c> {
     /// The connection.
     pub stream: &'c mut Stream,
     /// Its deadline.
     pub deadline: &'c Deadline,
-    /// How long the client may send nothing.
+    /// The time the client may send nothing.
     pub timeout: Duration,
     /// The longest body that is read only to be thrown away, in bytes.
     pub discard_bytes_max: u64,

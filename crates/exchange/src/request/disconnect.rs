@@ -44,7 +44,7 @@ impl<'c> RequestBody<'c> {
     }
 }
 
-/// Whoever waits for a response.
+/// The client that waits for a response.
 #[derive(Clone, Copy)]
 pub enum ClientWatch<'b> {
     /// None: a test asks.

@@ -1,11 +1,11 @@
-//! What is known for one request of files that conditions ask about. Routes are found without a wait: what is not known yet is wanted,
+//! The facts for one request on files about which conditions ask. Routes are found without a wait: what is not known yet is wanted,
 //! looked for, and the route is then found anew, so that all conditions of a request see one state.
 
 use std::cell::{Cell, OnceCell, RefCell};
 
 use kettle_runtime::disk::DiskDeadline;
 
-/// What is there by a path.
+/// The kind of file at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum There {
     /// Nothing that is served.
@@ -25,7 +25,7 @@ pub struct FileQuestion {
     pub relative: Box<str>,
 }
 
-/// What was found out for a request; most ask for nothing.
+/// The findings for a request; most ask for nothing.
 #[derive(Debug, Default)]
 pub struct FileFacts(OnceCell<Box<Facts>>);
 
@@ -37,7 +37,7 @@ struct Facts {
 }
 
 impl FileFacts {
-    /// What is there; `None` if that is not known, and is wanted from now on.
+    /// Returns the kind of file; `None` if that is not known, and is wanted from now on.
     pub fn find(&self, look: usize, relative: &str) -> Option<There> {
         let Facts { known, wanted: first, .. } = &**self.0.get_or_init(Box::default);
         let known = known.borrow();

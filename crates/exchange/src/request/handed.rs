@@ -1,11 +1,12 @@
-//! What a server names in place of its answer (`X-Accel-Redirect`, `X-Sendfile`), and what of the answer goes with that.
+//! The target that a server names in place of its answer (`X-Accel-Redirect`, `X-Sendfile`), and what of the answer goes with
+//! that.
 
 use std::num::NonZeroU64;
 
 use kettle_http::h1::response::{HANDING_OVER, ResponseHead};
 use kettle_http::target::{named_path, named_target};
 
-/// What a server has handed over.
+/// The target that a server has handed over.
 #[derive(Debug)]
 pub struct Handed {
     /// The place; `None` if it says none, or two.
@@ -16,11 +17,11 @@ pub struct Handed {
     pub fields: Vec<(&'static str, Vec<u8>)>,
     /// The charset of a text; `off` names none.
     pub charset: Option<String>,
-    /// How many bytes of it go in a second.
+    /// The number of bytes of it go in a second.
     pub rate: Option<NonZeroU64>,
 }
 
-/// Where that is.
+/// The place of that target.
 #[derive(Debug, PartialEq, Eq)]
 pub enum HandedTo {
     /// A path of the site, and a query.

@@ -5,6 +5,6 @@
 pub struct Program {
     /// Its path below the root of the route, with its slash.
     pub path: String,
-    /// What of the request's path goes on behind it.
+    /// The part of the request's path that goes on behind it.
     pub path_info: String,
 }

@@ -64,14 +64,14 @@ impl From<StreamClosed> for io::Error {
     }
 }
 
-/// Where the body of a stream comes from.
+/// The source of the body of a stream.
 pub struct StreamSource<'c> {
     pub(super) stream: &'c dyn RequestStream,
     /// What its connection agreed on.
     pub(super) session: Option<&'c Session>,
     /// The stream's own deadline.
     deadline: &'c LazyDeadline<'c>,
-    /// How long the client may send nothing.
+    /// The time the client may send nothing.
     timeout: Duration,
     /// The longest body that is read only to be thrown away, in bytes.
     discard_bytes_max: u64,

@@ -1,4 +1,4 @@
-//! How long a client is waited for.
+//! The time for which a client is waited for.
 
 use super::*;
 

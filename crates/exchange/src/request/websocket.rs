@@ -9,7 +9,7 @@ pub fn websocket_key() -> String {
     BASE64_STANDARD.encode(random::<16>())
 }
 
-/// What a server answers to this key that speaks WebSocket, and did not just repeat what it was told.
+/// Returns the answer to this key of a server that speaks WebSocket, and did not just repeat what it was told.
 pub fn websocket_accept(key: &[u8]) -> String {
     BASE64_STANDARD.encode(sha1(&[key, GUID]))
 }

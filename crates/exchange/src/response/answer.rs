@@ -1,4 +1,4 @@
-//! What becomes of a request: a response, a tunnel, or nothing.
+//! The outcome of a request: a response, a tunnel, or nothing.
 
 use std::fmt;
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use kettle_upstream::backend::{Backend, Slot};
 
 use super::{LogNotes, Logged, Response};
 
-/// What becomes of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub enum Answer {
     /// A response is sent.
@@ -45,7 +45,7 @@ impl Answer {
 pub struct Nothing {
     /// What the log has in the place of a status.
     status: u16,
-    /// What is known of it; most have nothing.
+    /// The notes on it; most have nothing.
     pub notes: Option<Box<LogNotes>>,
     /// Which log has its line.
     pub log: Destination,
@@ -67,7 +67,7 @@ impl Nothing {
         self.status == CLOSED
     }
 
-    /// What the log says of it.
+    /// Returns the log's words on it.
     pub fn logged(&self) -> Logged<'_> {
         let Self { status, notes, log } = self;
         Logged { status: *status, notes: notes.as_deref(), destination: log }
@@ -78,7 +78,7 @@ impl Nothing {
 pub struct Upgraded {
     /// The connection.
     pub link: Link,
-    /// What the server said behind its response.
+    /// The bytes of the server behind its response.
     pub received: Vec<u8>,
     /// Counts it on its server.
     pub slot: Slot,
@@ -86,7 +86,7 @@ pub struct Upgraded {
     pub backend: Arc<Backend>,
     /// Its place among the requests of its client, until it ends.
     pub client_place: Option<Rc<Counted>>,
-    /// Where its records are to be encrypted: known once the response is sent.
+    /// The place where its records are to be encrypted: known once the response is sent.
     pub path: TxPathChoice,
     /// Which log has its line: that of the response.
     pub log: Destination,

@@ -24,7 +24,7 @@ pub struct ConfiguredFields {
 }
 
 impl ConfiguredFields {
-    /// A site's fields, except those the route has too, then the route's. What has no values is taken away.
+    /// A site's fields, except those the route has too, then the route's. A header that has no values is taken away.
     pub fn new(
         site: &[(String, Vec<FieldTemplate>)],
         route: &[(String, Vec<FieldTemplate>)],
@@ -131,7 +131,7 @@ impl ConfiguredFields {
         self.removed.iter().map(String::as_str)
     }
 
-    /// Whether the operator sends a field of this name, which is in lower case.
+    /// True if the operator sends a field of this name, which is in lower case.
     pub fn has(&self, name: impl AsRef<[u8]>) -> bool {
         self.names.iter().any(|own| own.as_bytes() == name.as_ref())
     }
@@ -162,7 +162,7 @@ impl ConfiguredFields {
         &self.for_redirects
     }
 
-    /// For errors and answers to OPTIONS: of what the operator says of caching only what forbids it. How long something
+    /// For errors and answers to OPTIONS: of what the operator says of caching only what forbids it. The time something
     /// may be kept is meant for what was asked for.
     pub fn for_errors(&self) -> &Bytes {
         &self.for_errors

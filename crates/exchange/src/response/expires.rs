@@ -43,7 +43,7 @@ pub fn set_expires(
         .with_lines(&said);
 }
 
-/// Lets no cache keep a response but the client's own. What is said to caches that many share goes: they would heed that before
+/// Lets no cache keep a response but the client's own. Headers to caches that many share go: those would heed them before
 /// anything else (RFC 9213 §2.2, `Surrogate-Control`).
 pub fn make_private(mut fields: ResponseFields) -> ResponseFields {
     let said = fields.values(CACHE_CONTROL).collect::<Vec<_>>().join(&b", "[..]);

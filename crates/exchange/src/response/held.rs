@@ -1,11 +1,11 @@
-//! What has to happen once a response is sent, or is not: named guards, apart from what the log is told.
+//! The guards of a request that act once its response is sent, or is not, apart from the notes for the log.
 
 use std::rc::Rc;
 
 use kettle_runtime::rate_limit::Counted;
 use tokio::sync::oneshot;
 
-/// What is held for a request until its response is sent or given up. Each part acts by being dropped.
+/// The guards that are held for a request until its response is sent or given up. Each part acts by being dropped.
 #[derive(Debug, Default)]
 pub struct Held {
     /// The request's places among those of its client. A fetch that the request began shares them.

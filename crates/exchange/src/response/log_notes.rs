@@ -1,4 +1,5 @@
-//! What the log is told of an answer besides what the client sees. It decides nothing: a server that lost it would behave the same.
+//! The notes for the log on an answer besides what the client sees. It decides nothing: a server that lost it would behave the
+//! same.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +7,7 @@ use std::time::Duration;
 use kettle_runtime::access_log::Destination;
 use kettle_upstream::Trace;
 
-/// What the log and the counters say of an answer besides what the client sees. Nothing else may read it.
+/// The notes for the log and the counters on an answer besides what the client sees. Nothing else may read it.
 #[derive(Debug, Default)]
 pub struct LogNotes {
     /// The user that asked, by name and password.
@@ -21,12 +22,12 @@ pub struct LogNotes {
     pub upstream: Option<Trace>,
 }
 
-/// What the log says of an answer, apart from its delivery.
+/// The log's words on an answer, apart from its delivery.
 #[derive(Clone, Copy)]
 pub struct Logged<'a> {
     /// The status, which no client has seen if it is 499.
     pub status: u16,
-    /// What else is known.
+    /// The further notes.
     pub notes: Option<&'a LogNotes>,
     /// Which log has its line.
     pub destination: &'a Destination,

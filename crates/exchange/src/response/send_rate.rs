@@ -1,4 +1,4 @@
-//! How fast a response may go.
+//! The rate of a response.
 
 use std::num::NonZeroU64;
 

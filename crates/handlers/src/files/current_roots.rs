@@ -17,7 +17,7 @@ use super::root::{Root, SWAPS_MAX};
 /// The roots of one worker's routes as they were last seen.
 #[derive(Debug)]
 pub struct CurrentRoots {
-    /// How long a root is taken for what its path names.
+    /// The time a root is taken for what its path names.
     revalidate: Duration,
     /// By the number of their route.
     seen: RefCell<HashMap<u64, SeenRoot>>,
@@ -32,16 +32,16 @@ struct SeenRoot {
     generation: u64,
 }
 
-/// What was found, and below which root.
+/// The finding of a lookup, and the root below which it was found.
 #[derive(Debug)]
 pub struct RootLookup<T> {
-    /// What was found.
+    /// The finding.
     pub found: T,
     /// Below what.
     pub root: Arc<Root>,
     /// When that was last known to be what its path names.
     pub looked: Duration,
-    /// Whether the root is another one than before: what is remembered of that is out of date.
+    /// True if the root is another one than before: what is remembered of that is out of date.
     pub is_root_new: bool,
 }
 
@@ -69,12 +69,12 @@ impl CurrentRoots {
         }
     }
 
-    /// Whether this is the root that was seen last.
+    /// True if this is the root that was seen last.
     pub fn is_current(&self, route: &FileRoute, root: &Root) -> bool {
         self.seen.borrow().get(&route.number).is_some_and(|seen| seen.root.is(root))
     }
 
-    /// Whether another look has seen a root meanwhile that this one knows nothing of. Which of the two came
+    /// True if another look has seen a root meanwhile that this one knows nothing of. Which of the two came
     /// first cannot be told.
     pub fn is_overtaken(&self, route: &FileRoute, known: &Known, below: &Below) -> bool {
         let seen = self.seen.borrow();
@@ -126,7 +126,7 @@ pub struct Known {
 pub struct Below {
     /// Another one than was known, if its path names another folder.
     pub root: Arc<Root>,
-    /// Whether its path was looked at.
+    /// True if its path was looked at.
     is_renewed: bool,
 }
 

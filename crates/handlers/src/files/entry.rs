@@ -19,7 +19,7 @@ use super::precompressed::token;
 /// A file ready to be answered with.
 #[derive(Debug)]
 pub struct Entry {
-    /// Where its bytes are.
+    /// The place of its bytes.
     pub content: Content,
     /// Which file it was, in which state, when it was opened.
     pub identity: FileStamp,
@@ -33,11 +33,11 @@ pub struct Entry {
     pub lines: Lines,
     /// True if another form of it, or another content, may have the same date: a part of one must not follow a part of the other.
     pub shares_date: bool,
-    /// What is asked of it.
+    /// The rules of its validation.
     pub validation: Validation,
     /// When it was last known to be what its path names.
     pub checked: Cell<Look>,
-    /// Whether a later change is sure to show in the identity.
+    /// True if a later change is sure to show in the identity.
     is_settled: bool,
 }
 
@@ -50,8 +50,8 @@ pub struct Look {
     pub generation: u64,
 }
 
-/// How a file's content is told from every other that was or will be there. That goes by the file and the configuration alone, not by
-/// what a worker remembers: all workers say the same.
+/// The mark by which a file's content is told from every other that was or will be there. That goes by the file and the
+/// configuration alone, not by what a worker remembers: all workers say the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// By a hash of it: it is small.
@@ -62,7 +62,7 @@ pub enum Mark {
     Nothing,
 }
 
-/// Where a file's bytes are.
+/// The place of a file's bytes.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// In memory, all of them.
@@ -91,7 +91,7 @@ impl Content {
         }
     }
 
-    /// Some of it. What lies beyond the end is left out.
+    /// Some of it. Bytes beyond the end are left out.
     pub fn part(&self, span: ByteRange) -> Part {
         match self {
             Content::Memory(bytes) => {
@@ -112,7 +112,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// What a 304 says too: validators, caching and the operator's fields.
+    /// Returns the fields that a 304 has too: validators, caching and the operator's fields.
     pub fn shared(&self) -> Bytes {
         self.bytes.slice(..self.shared_end)
     }
@@ -203,13 +203,13 @@ impl Entry {
         self.is_settled
     }
 
-    /// Whether what is remembered is still true of a file found later under the same key.
+    /// True if what is remembered is still true of a file found later under the same key.
     pub fn is_still(&self, facts: &Facts) -> bool {
         self.is_settled && self.identity == facts.identity
     }
 
-    /// False if its bytes may be others by now: its file was written to as it lies there. What is remote is not asked, since that may
-    /// wait.
+    /// False if its bytes may be others by now: its file was written to as it lies there. A remote file is not asked, since
+    /// that may wait.
     pub fn is_unchanged(&self) -> bool {
         match &self.content {
             Content::Memory(_) => true,

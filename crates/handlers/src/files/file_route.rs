@@ -1,4 +1,4 @@
-//! How the files below a prefix are served: a route of the configuration, with its root opened.
+//! The way the files below a prefix are served: a route of the configuration, with its root opened.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -27,11 +27,11 @@ pub struct FileRoute {
     pub number: u64,
     /// Without its last slash; empty for the whole site.
     pub prefix: String,
-    /// Where the files were when the route was made.
+    /// The root when the route was made.
     pub root: Arc<Root>,
-    /// What workers found out about its files.
+    /// The findings of workers about its files.
     pub generation: Generation,
-    /// Whether the operator was told that the root is not there.
+    /// True if the operator was told that the root is not there.
     is_root_missed: AtomicBool,
     /// File names that answer for a folder.
     pub index: Vec<String>,
@@ -49,25 +49,25 @@ pub struct FileRoute {
     pub leaves_missing: bool,
     /// The file that answers where there is none, by its path below the root, with its slash.
     pub fallback: Option<String>,
-    /// Whether it answers for folders without an index file, too.
+    /// True if it answers for folders without an index file, too.
     pub falls_back_for_folders: bool,
     /// Paths on the site that it does not answer for.
     fallback_except: DenyPatterns,
     /// True if clients are not told of its paths.
     pub is_internal: bool,
-    /// Whether folders without an index file are listed.
+    /// True if folders without an index file are listed.
     pub listing: bool,
-    /// Whether OPTIONS is answered.
+    /// True if OPTIONS is answered.
     pub answers_options: bool,
     /// Compressed siblings to look for.
     pub codings: Vec<Coding>,
-    /// What is compressed where there is no such sibling.
+    /// The types that are compressed where there is no such sibling.
     pub compression: CompressionRules,
     /// Both.
     pub offered: Vec<Coding>,
-    /// Whether other hosts have the same files with the same times.
+    /// True if other hosts have the same files with the same times.
     pub same_files: bool,
-    /// What its responses say of files, and conditions ask.
+    /// The words of its responses on the state of files, and what conditions ask of it.
     pub validation: Validation,
     /// `cache-control` by pattern.
     cache_control: CacheControl,
@@ -77,7 +77,7 @@ pub struct FileRoute {
     pub configured: ConfiguredFields,
 }
 
-/// What responses say of the state of files, and what conditions of requests ask of it.
+/// The words of responses on the state of files, and what conditions of requests ask of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Validation {
     /// True if they have an `ETag`.
@@ -272,7 +272,7 @@ impl FileRoute {
         self.programs.as_ref().is_some_and(|programs| programs.are_run)
     }
 
-    /// What of a path lies below the prefix: nothing, or a slash and more.
+    /// Returns the part of a path below the prefix: nothing, or a slash and more.
     #[must_use]
     pub fn below<'p>(&self, path: &'p str) -> Option<&'p str> {
         let below = path.strip_prefix(self.prefix.as_str())?;

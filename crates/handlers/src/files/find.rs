@@ -66,7 +66,7 @@ impl Finder {
         }
     }
 
-    /// What the files lie on.
+    /// Returns the disks on which the files lie.
     pub fn disks(&self) -> &Disks {
         &self.disks
     }
@@ -76,7 +76,7 @@ impl Finder {
         &self.encoders
     }
 
-    /// Where small files are read to.
+    /// Returns the memory into which small files are read.
     pub fn memory(&self) -> Option<&FileMemory> {
         self.memory.as_ref()
     }
@@ -158,7 +158,7 @@ impl Finder {
         self.roots.forget();
     }
 
-    /// Whether nobody has seen another root for this route meanwhile.
+    /// True if nobody has seen another root for this route meanwhile.
     pub fn is_current(&self, route: &FileRoute, root: &Arc<Root>) -> bool {
         self.roots.is_current(route, root)
     }
@@ -213,7 +213,7 @@ impl Finder {
         Ok((facts, bytes.map_or(Content::File(file), Content::Memory), mark))
     }
 
-    /// Whether a file that was left where it is would be read into memory now: there was no room, or it was being changed.
+    /// True if a file that was left where it is would be read into memory now: there was no room, or it was being changed.
     pub fn has_room_for(&self, content: &Content) -> bool {
         match content {
             Content::Memory(_) => false,

@@ -50,7 +50,7 @@ impl Folder {
         Ok(first.unwrap_or(folder))
     }
 
-    /// What tells it from others.
+    /// Returns the identity that distinguishes it from others.
     pub fn identity(&self) -> FolderIdentity {
         self.identity
     }

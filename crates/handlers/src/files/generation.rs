@@ -1,4 +1,5 @@
-//! What one worker finds out about the files of a route, told to all: whatever a client has seen from one, no other answers by less.
+//! The findings of one worker about the files of a route, told to all: whatever a client has seen from one, no other answers by
+//! less.
 //!
 //! Workers remember by themselves, and compare a number with each answer. A discovery raises it, so that all look again before they
 //! answer by what they remember.
@@ -41,8 +42,8 @@ impl Generation {
         }
     }
 
-    /// The same of what nobody remembers here and is not there: news only if a worker was the last to see it. Whoever asks for what
-    /// never was there takes no place from what is.
+    /// The same of what nobody remembers here and is not there: news only if a worker was the last to see it. A client that
+    /// asks for what never was there takes no place from what is.
     pub fn tell_gone(&self, what: impl Hash) {
         let seen = self.sighting(what, GONE);
         let is_news = place_of(seen).is_some_and(|place| {

@@ -58,12 +58,12 @@ pub struct Files {
     warning: OnceAMinute,
     /// When files were last closed that nobody asked for.
     released: Cell<Duration>,
-    /// How long a listing may wait for others that its client does not take.
+    /// The time a listing may wait for others that its client does not take.
     patience: Duration,
     metrics: Arc<WorkerMetrics>,
 }
 
-/// What files say to a request.
+/// The answer of files to a request.
 #[derive(Debug)]
 pub enum FileAnswer {
     /// This.
@@ -109,7 +109,7 @@ impl Files {
         }
     }
 
-    /// What the files lie on.
+    /// Returns the disks on which the files lie.
     #[must_use]
     pub fn disks(&self) -> &Disks {
         self.finder.disks()

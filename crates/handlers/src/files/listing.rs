@@ -32,13 +32,13 @@ use super::root::{Reach, Root};
 pub struct Listing {
     /// The entries of the page, in order.
     pub items: Vec<Item>,
-    /// How many entries come before them.
+    /// The number of entries that come before them.
     pub before: u64,
-    /// How many folders there are on all pages.
+    /// The number of folders there are on all pages.
     pub folders: u64,
-    /// How many files there are on all pages.
+    /// The number of files there are on all pages.
     pub files: u64,
-    /// Whether there are entries beyond [`ENTRIES_MAX`], which nobody looked at.
+    /// True if there are entries beyond [`ENTRIES_MAX`], which nobody looked at.
     pub is_cut: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct Listing {
 pub struct Item {
     /// Its name, without a slash.
     pub name: Vec<u8>,
-    /// Whether it is a folder.
+    /// True if it is a folder.
     pub is_folder: bool,
     /// Its length, if it is a file.
     pub bytes: u64,
@@ -75,8 +75,8 @@ impl Item {
 }
 
 impl Listing {
-    /// Reads a folder below a root. Waits for the disk. What is mounted in the folder is shown by its name if it is not
-    /// within reach. What is denied, by its path below the root, is not shown.
+    /// Reads a folder below a root. Waits for the disk. A mount in the folder is shown by its name if it is not within reach.
+    /// A file that is denied, by its path below the root, is not shown.
     ///
     /// # Errors
     /// The kernel's; [`Errno::XDEV`] for what is not within reach, [`Errno::CANCELED`] where nobody waits any more.
@@ -146,7 +146,7 @@ impl Listing {
         Ok(listing)
     }
 
-    /// How many entries there are on all pages.
+    /// The number of entries there are on all pages.
     pub fn total(&self) -> u64 {
         self.folders + self.files
     }

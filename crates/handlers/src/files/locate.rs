@@ -19,7 +19,7 @@ use super::programs::{Nature, Programs};
 use super::root::{Reach, Root};
 use crate::guard::DeniedFiles;
 
-/// What is looked for.
+/// The subject of a lookup.
 #[derive(Clone, Copy, Debug)]
 pub struct Sought<'s> {
     /// The path below the root, without a leading slash; empty or ending with a slash for a
@@ -35,7 +35,7 @@ pub struct Sought<'s> {
     pub programs: Option<&'s Programs>,
     /// Content codings the client takes and the route offers, best first.
     pub preference: CodingPreference,
-    /// What it is looked for.
+    /// The purpose of the lookup.
     pub purpose: Purpose,
 }
 
@@ -55,7 +55,7 @@ impl<'s> Sought<'s> {
     }
 }
 
-/// What a file is looked for.
+/// The purpose of the lookup of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// To read it.
@@ -92,7 +92,7 @@ impl Sought<'_> {
     }
 }
 
-/// What was found.
+/// The outcome of a lookup.
 #[derive(Debug)]
 pub enum LocateOutcome {
     /// A regular file.
@@ -138,13 +138,13 @@ impl LocateOutcome {
 pub struct Found {
     /// The file.
     pub fd: OwnedFd,
-    /// What it lies on.
+    /// The file system on which it lies.
     pub file_system: FileSystem,
-    /// What is known about it.
+    /// The facts about it.
     pub facts: Facts,
     /// True if it may be read: it was not only looked at.
     pub is_readable: bool,
-    /// What is known of it from earlier.
+    /// The earlier meeting with it.
     pub meeting: Meeting,
     /// True if it is to be remembered.
     pub is_kept: bool,
@@ -152,12 +152,12 @@ pub struct Found {
     pub deadline: Option<DiskDeadline>,
 }
 
-/// What is known about a file that was found.
+/// The facts about a file that was found.
 #[derive(Debug)]
 pub struct Facts {
     /// Which file, in which state.
     pub identity: FileStamp,
-    /// How its content is coded, if it is a precompressed sibling or was compressed here.
+    /// The coding of its content, if it is a precompressed sibling or was compressed here.
     pub coding: Option<Coding>,
     /// The path below the root of the file asked for: not that of its sibling, but with the index
     /// file's name if a directory was asked for.
@@ -188,7 +188,7 @@ pub fn identity_of(fd: impl AsFd) -> Option<FileStamp> {
     }
 }
 
-/// Whether the content of a file was last modified before that of another. Where the time of the first has no fraction, seconds are
+/// True if the content of a file was last modified before that of another. Where the time of the first has no fraction, seconds are
 /// compared: many programs copy times without it.
 fn is_older(one: &FileStamp, other: &FileStamp) -> bool {
     match one.modified {
@@ -393,7 +393,7 @@ fn found(
     })
 }
 
-/// What the client is told about an opening that failed.
+/// Returns the status for an opening that failed.
 #[must_use]
 pub fn status_of(error: Errno) -> u16 {
     match error {

@@ -24,12 +24,12 @@ type Slot = [u64; 4];
 pub struct Meeting {
     /// The hash of its content, if that is known.
     pub hash: Option<[u8; 16]>,
-    /// How many meetings ago it was met last, if that is known.
+    /// The number of meetings ago it was met last, if that is known.
     pub ago: Option<u32>,
 }
 
-/// Where an object is kept for later, once it was answered with. A file that is small is never kept open: it may be written to as it
-/// lies there, and its tag is that of what was read.
+/// The place where an object is kept for later, once it was answered with. A file that is small is never kept open: it may be
+/// written to as it lies there, and its tag is that of what was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// Nowhere: it is looked for anew.
@@ -72,7 +72,7 @@ impl Marks {
         Meeting::default()
     }
 
-    /// How many meetings there were.
+    /// The number of meetings there were.
     pub fn meetings(&self) -> u32 {
         self.meetings
     }

@@ -1,4 +1,4 @@
-//! How much of files a worker has in memory: what it remembers, and what only responses hold any more.
+//! The memory of a worker for files: those it remembers, and those that only responses still hold.
 //!
 //! A response over HTTP/2 holds its body until its client makes room for it, whatever became of what was remembered.
 
@@ -61,7 +61,7 @@ impl FileMemory {
 }
 
 impl Room {
-    /// Bytes, no more than there is room for, that keep it until they are dropped. What is left of it is free.
+    /// Bytes, no more than there is room for, that keep it until they are dropped. The rest of it is free.
     pub fn filled(mut self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
         let left_bytes = self.bytes.checked_sub(bytes.as_ref().len() as u64).unwrap_or_else(|| {
             let _ = bug!("a file has room before it is read");

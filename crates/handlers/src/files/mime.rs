@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kettle_config::{Route, TypeTable, media_type, nginx_media_type};
 
-/// How a route names content types.
+/// The way a route names content types.
 #[derive(Debug)]
 pub struct ContentTypes {
     /// By extension in lower case, before the table.
@@ -61,7 +61,7 @@ impl ContentTypes {
     }
 }
 
-/// Whether a charset belongs to the type. XML and JSON say themselves what they are written in.
+/// True if a charset belongs to the type. XML and JSON say themselves what they are written in.
 fn is_text(kind: &str) -> bool {
     !kind.contains(';') && (kind.starts_with("text/") || kind == "application/javascript")
 }

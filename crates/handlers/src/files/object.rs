@@ -31,11 +31,11 @@ use super::precompressed::token;
 /// An object ready to be answered with.
 #[derive(Debug)]
 pub struct ReadyObject {
-    /// What it is.
+    /// The head of the object.
     pub head: ObjectHead,
     /// Its body where that is in memory, or else its file, with its head before its body.
     pub content: Content,
-    /// Where its body is in the file.
+    /// The extent of its body in the file.
     pub body: BodyExtent,
     store: Arc<Store>,
     reference: Reference,
@@ -54,9 +54,9 @@ pub struct ReadyObject {
 /// A compressed form of an object, as it is at hand. An empty one says that the coding makes the object no smaller.
 #[derive(Debug)]
 pub struct ReadyForm {
-    /// Where its bytes are.
+    /// The place of its bytes.
     pub content: Content,
-    /// Where they lie in a file.
+    /// The extent of them in a file.
     pub body: BodyExtent,
 }
 
@@ -136,21 +136,21 @@ impl FoundObject {
     }
 }
 
-/// What it means for an object that it was met before, or was not.
+/// The consequence of an object's earlier meetings.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectMeeting {
-    /// Where it is remembered.
+    /// The place where it is remembered.
     pub keep: Keep,
-    /// Whether it is noted how its file is: by that it is looked at from then on.
+    /// True if it is noted how its file is: by that it is looked at from then on.
     pub wants_state: bool,
 }
 
-/// What is known before an object is looked for, and on which device.
+/// The facts known before an object is looked for, and its device.
 pub struct ObjectLook<'l> {
     store: &'l Arc<Store>,
     device: Arc<Device>,
     clock: &'l dyn Clock,
-    /// What its store knows of the key.
+    /// The knowledge of its store on the key.
     pub known: Known,
     moment: Moment,
 }
@@ -181,7 +181,7 @@ impl<'l> ObjectLook<'l> {
         self.store
     }
 
-    /// What the store lies on.
+    /// Returns the device on which the store lies.
     #[must_use]
     pub fn device(&self) -> &Arc<Device> {
         &self.device
@@ -213,7 +213,7 @@ fn read_at_hand(
 }
 
 impl FoundObject {
-    /// What it is.
+    /// Returns the head of the object.
     #[must_use]
     pub fn head(&self) -> &ObjectHead {
         &self.object.head
@@ -317,7 +317,7 @@ impl ReadyObject {
         FormOf { reference, head, body: *body, coding: token(coding) }
     }
 
-    /// Whether it is still what its name stands for. Takes no lock where nothing in its store has ended.
+    /// True if it is still what its name stands for. Takes no lock where nothing in its store has ended.
     #[must_use]
     pub fn is_current(&self) -> bool {
         let moment = self.store.moment();
@@ -331,14 +331,14 @@ impl ReadyObject {
         is_current
     }
 
-    /// Whether its file still has its name, and so its room on the disk. Asking does not count as a use.
+    /// True if its file still has its name, and so its room on the disk. Asking does not count as a use.
     #[must_use]
     pub fn has_its_name(&self) -> bool {
         self.moment.get() == self.store.moment() || self.store.holds(&self.reference)
     }
 
-    /// Whether its file is as it was when it was found. Takes one look that waits for no disk: no store lies on a file system that may
-    /// never answer. What cannot be said so is no.
+    /// True if its file is as it was when it was found. Takes one look that waits for no disk: no store lies on a file system that may
+    /// never answer. If that cannot be said, the answer is no.
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.state.is_some_and(|state| match &self.content {
@@ -347,7 +347,7 @@ impl ReadyObject {
         })
     }
 
-    /// Whether all that is known of both is the same, found twice.
+    /// True if all that is known of both is the same, found twice.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         self.reference == other.reference && self.state == other.state

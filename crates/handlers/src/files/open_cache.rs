@@ -1,7 +1,7 @@
-//! What a worker remembers about files, and objects of stores: ready bytes of small ones, descriptors of others.
+//! The memory of a worker for files, and objects of stores: ready bytes of small ones, descriptors of others.
 //!
-//! Both stores are bounded and forget what is used least. Whether an entry still tells the truth
-//! is the caller's question; what was not found is never remembered.
+//! Both stores are bounded and forget what is used least. The caller decides whether an entry still tells the truth; a file
+//! that was not found is never remembered.
 
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
@@ -14,7 +14,7 @@ use super::entry::{Content, Entry};
 use super::object::ReadyObject;
 use super::precompressed::CodingPreference;
 
-/// What an answer from a file depends on.
+/// The facts on which an answer from a file depends.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Key {
     route: u64,
@@ -67,7 +67,7 @@ impl Equivalent<Key> for KeyRef<'_> {
     }
 }
 
-/// What is remembered under a key.
+/// The entry under a key.
 #[derive(Clone, Debug)]
 pub enum Remembered {
     /// A file below a root.
@@ -97,7 +97,7 @@ impl Remembered {
 pub struct OpenCache {
     hot: Option<Cache<Key, Remembered, ByMemory>>,
     open: Option<Cache<Key, Remembered>>,
-    /// Whether files of objects may be open.
+    /// True if files of objects may be open.
     has_open_objects: bool,
 }
 
@@ -126,7 +126,7 @@ impl OpenCache {
         }
     }
 
-    /// What is remembered of a key.
+    /// Returns the entry of a key.
     #[must_use]
     pub fn find(&self, key: KeyRef<'_>) -> Option<Remembered> {
         let hot = self.hot.as_ref().and_then(|hot| hot.get(&key));
@@ -219,13 +219,13 @@ impl OpenCache {
         }
     }
 
-    /// How many descriptors are kept open.
+    /// The number of descriptors that are kept open.
     #[must_use]
     pub fn open_files(&self) -> usize {
         self.open.as_ref().map_or(0, Cache::len)
     }
 
-    /// How much memory ready files take.
+    /// Returns the bytes of memory of ready files.
     #[must_use]
     pub fn hot_bytes(&self) -> u64 {
         self.hot.as_ref().map_or(0, Cache::weight)

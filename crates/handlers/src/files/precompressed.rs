@@ -21,7 +21,7 @@ impl CodingPreference {
         self.0
     }
 
-    /// What a client takes of what a route offers. The client's weights decide, then the order
+    /// Chooses what a client takes of what a route offers. The client's weights decide, then the order
     /// of the offer.
     pub fn negotiate<'v>(
         offered: &[Coding],
@@ -62,7 +62,7 @@ impl CodingPreference {
         }
     }
 
-    /// Whether nothing is to be compressed.
+    /// True if nothing is to be compressed.
     pub fn is_on_disk(self) -> bool {
         self.0 & ON_DISK != 0
     }
@@ -78,7 +78,7 @@ impl CodingPreference {
     }
 }
 
-/// What a route compresses, and how.
+/// The types that a route compresses, and the way it does.
 #[derive(Debug)]
 pub struct CompressionRules {
     /// Codings that are made, in the order of preference.

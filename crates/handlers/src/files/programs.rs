@@ -21,11 +21,11 @@ pub struct Programs {
     pub take_path_info: bool,
     /// True if the application knows what one is that is not there.
     asks_missing: bool,
-    /// What answers where nothing is found.
+    /// The answer where nothing is found.
     pub missing: Option<Missing>,
 }
 
-/// What answers for a path where there is no file.
+/// The answer for a path where there is no file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// The program of this path below the root, with its slash.
@@ -34,7 +34,7 @@ pub enum Missing {
     Script,
 }
 
-/// What the name of a file says of it.
+/// The nature of a file by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nature {
     /// It is no program.
@@ -46,7 +46,7 @@ pub enum Nature {
 }
 
 /// The programs of a configuration. No route sends a file that is called as one of them, wherever it lies: links that turn, bind mounts
-/// and folders that an application sees by another name would lead to it. What is a page elsewhere (`.html`) counts by its folder.
+/// and folders that an application sees by another name would lead to it. A page elsewhere (`.html`) counts by its folder.
 #[derive(Debug, Default)]
 pub struct AllPrograms {
     /// The ends of names that no route sends.
@@ -156,7 +156,7 @@ impl Programs {
         })
     }
 
-    /// What the last name of a path says of it.
+    /// Returns the nature of a path by its last name.
     pub fn nature(&self, path: &str) -> Nature {
         let name = path.rsplit('/').next().unwrap_or_default();
         if self.never_sent.iter().any(|ending| ends_with(name, ending)) {

@@ -1,8 +1,8 @@
 //! A directory files are served from: what may be opened below it, and how.
 //!
 //! The kernel holds the border (`openat2`, Linux 5.6), so no check here can race with a rename.
-//! It refuses every absolute symlink. Where such a link leads is found out without it; what is
-//! opened then is opened by the path below the root, and by that border.
+//! It refuses every absolute symlink. The target of such a link is found out without it; the file is then opened by the path
+//! below the root, and by that border.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use rustix::path::Arg;
 
 use super::folder::{Folder, identity_of};
 
-/// How far a look-up goes. What it would have to go further for fails.
+/// The reach of a look-up. A step that would go further fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// What the kernel remembers of the device that the root lies on; else [`Errno::AGAIN`].
@@ -31,7 +31,7 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// Whether the root's own device may be waited for.
+    /// Says whether the root's own device may be waited for.
     pub fn wait(self) -> Wait {
         if self == Reach::Cached { Wait::Never } else { Wait::Allowed }
     }
@@ -77,7 +77,7 @@ impl Root {
     }
 
     /// The root that the path names now: this one, unless a symlink was changed or another folder
-    /// put in its place. What would have to wait and may not fails with [`Errno::AGAIN`].
+    /// put in its place. A step that would have to wait and may not fails with [`Errno::AGAIN`].
     ///
     /// # Errors
     /// If the path names nothing any more, or no folder; [`Errno::AGAIN`] as above.
@@ -99,7 +99,7 @@ impl Root {
         Ok(Arc::new(Self { folder, path: self.path.clone(), resolve, dotfiles }))
     }
 
-    /// Whether both are the same folder.
+    /// True if both are the same folder.
     pub fn is(&self, other: &Self) -> bool {
         self.folder.identity() == other.folder.identity()
     }
@@ -124,12 +124,12 @@ impl Root {
         self.folder.file_system()
     }
 
-    /// What is known about reading its files before they are read.
+    /// Returns the knowledge about reading its files before they are read.
     pub fn disclosure(&self) -> Disclosure {
         Disclosure::of(self.as_fd(), self.file_system())
     }
 
-    /// Whether no component of this path is hidden.
+    /// True if no component of this path is hidden.
     pub fn allows(&self, relative: &str) -> bool {
         if self.dotfiles == Dotfiles::Served || !relative.contains('.') {
             return true;
@@ -143,7 +143,7 @@ impl Root {
     /// Opens what a path below the root names. An empty path is the root itself.
     ///
     /// # Errors
-    /// What openat2(2) says, also of a way out of the root; [`Errno::XDEV`] beyond the `reach`, [`Errno::AGAIN`] if the
+    /// The error of openat2(2), also of a way out of the root; [`Errno::XDEV`] beyond the `reach`, [`Errno::AGAIN`] if the
     /// kernel would have to look on the disk and may not.
     pub fn open_below(
         &self,

@@ -168,7 +168,7 @@ fn decode(value: &[u8]) -> Option<Zeroizing<String>> {
 /// The log's word for what does not let its user pass.
 const WRONG: &str = "credentials";
 const SCHEME: &[u8] = b"Basic";
-/// How long a right password is believed. A reload forgets at once.
+/// The time a right password is believed. A reload forgets at once.
 const VERDICT_AGE_MAX: Duration = Duration::from_mins(5);
 /// Right passwords that a worker remembers.
 const VERDICTS_MAX: usize = 4096;

@@ -16,7 +16,7 @@ impl Networks {
         (!allow.is_empty() || !deny.is_empty()).then_some(Self { allow, deny })
     }
 
-    /// Whether this client may ask. Without an address it is in no network.
+    /// True if this client may ask. Without an address it is in no network.
     pub(super) fn allow(&self, client: ClientHost) -> bool {
         match (longest(&self.allow, client), longest(&self.deny, client)) {
             (None, None) => self.allow.is_empty(),

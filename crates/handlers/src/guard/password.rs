@@ -76,7 +76,7 @@ impl Threads {
     }
 }
 
-/// How many threads check passwords.
+/// The number of threads check passwords.
 pub(super) fn threads() -> usize {
     let processors = PROCESSORS.get().map_or(0, Vec::len);
     (processors / PROCESSORS_PER_THREAD).clamp(1, THREADS_MAX)
@@ -121,7 +121,7 @@ static PROCESSORS: OnceLock<Vec<usize>> = OnceLock::new();
 static THREADS: Mutex<Threads> = Mutex::new(Threads { are_there: false, tried: None });
 static QUEUE: Queue<Job> = Queue::new();
 
-/// How long a request waits for its turn and its answer.
+/// The time a request waits for its turn and its answer.
 const TIME_MAX: Duration = Duration::from_secs(10);
 /// Of this many processors one checks passwords while they are guessed.
 const PROCESSORS_PER_THREAD: usize = 4;

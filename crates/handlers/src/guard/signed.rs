@@ -19,9 +19,9 @@ use super::users::UsersMistake;
 pub(super) struct SignedUrls {
     keys: Vec<MacKey>,
     client: bool,
-    /// Whether a signature is for a request that says nothing but its path.
+    /// True if a signature is for a request that says nothing but its path.
     is_strict: bool,
-    /// Whether a path with an encoded slash may be asked for. No other with the same text is, then: it is the text that is signed.
+    /// True if a path with an encoded slash may be asked for. No other with the same text is, then: it is the text that is signed.
     takes_encoded_slashes: bool,
 }
 
@@ -100,7 +100,7 @@ impl SignedUrls {
     }
 }
 
-/// Whether a request asks for what its path names, and for nothing else.
+/// True if a request asks for what its path names, and for nothing else.
 fn says_no_more(request: &Request<'_>, query: &str) -> bool {
     let is_known =
         |parameter: &str| matches!(parameter.split('=').next(), Some("expires" | "signature"));

@@ -29,16 +29,16 @@ pub(super) enum Hash {
     Argon2(Box<str>),
 }
 
-/// What is wrong with a file of users.
+/// The fault of a file of users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsersMistake {
     /// The file.
     pub path: PathBuf,
     /// The line, counted from 1; 0 for the file as a whole.
     pub line: usize,
-    /// What is wrong. It holds no hash.
+    /// The fault. It holds no hash.
     pub message: String,
-    /// What to do.
+    /// The advice.
     pub help: Option<String>,
 }
 
@@ -143,7 +143,7 @@ impl Hash {
         Err("only hashes of bcrypt and Argon2 are taken: others are guessed too quickly".to_owned())
     }
 
-    /// Whether this is the password. Slow by design.
+    /// True if this is the password. Slow by design.
     pub(super) fn fits(&self, password: &[u8]) -> bool {
         match self {
             Self::Bcrypt(hash) => bcrypt::verify(password, hash).unwrap_or(false),

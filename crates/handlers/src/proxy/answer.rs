@@ -59,7 +59,7 @@ impl From<Disconnected> for PassError {
 /// Passes a request, for this path if not the one asked for, to a server and returns the head of its response, with the body to come.
 ///
 /// # Errors
-/// What to answer instead. `notes` say in any case what came of it.
+/// The response to send instead. `notes` say in any case what came of it.
 pub async fn respond(
     route: &ProxyRoute,
     pool: &Rc<Pool>,
@@ -131,7 +131,7 @@ pub async fn respond(
 }
 
 impl ProxyRoute {
-    /// Whether a request asks to become a tunnel, and this route has them. What has a body changes no protocol.
+    /// True if a request asks to become a tunnel, and this route has them. What has a body changes no protocol.
     pub(crate) fn is_asked_to_upgrade(&self, request: &Request<'_>) -> bool {
         self.takes_upgrades
             && request.body.framing().is_empty()
@@ -400,7 +400,7 @@ fn is_websocket(protocol: &[u8]) -> bool {
     protocol.eq_ignore_ascii_case(b"websocket")
 }
 
-/// Whether a client gets trailers. Over HTTP/2 they are frames that each client has to read past; over HTTP/1.1 they are something
+/// True if a client gets trailers. Over HTTP/2 they are frames that each client has to read past; over HTTP/1.1 they are something
 /// that many cannot, so only clients that ask for them get them.
 fn takes_trailers(head: &Head) -> bool {
     match head.version() {

@@ -12,7 +12,7 @@ use kettle_upstream::UpstreamResponse;
 
 use super::ProxyRoute;
 
-/// Where a worker stores bodies.
+/// The store of bodies of a worker.
 #[derive(Clone, Copy)]
 pub struct BodyStore<'w> {
     /// That of the process.

@@ -1,4 +1,4 @@
-//! What a client gets of a server's response: its status, the fields that are meant for it, and the body as it comes.
+//! The part of a server's response that a client gets: its status, the fields that are meant for it, and the body as it comes.
 
 use kettle_exchange::request::Request;
 use kettle_exchange::response::{Body, Response, ResponseFields};
@@ -168,7 +168,7 @@ impl ProxyRoute {
     }
 }
 
-/// Whether it is when the response was made. Where it is not, we say when it came (RFC 9110 §6.6.1).
+/// True if it is when the response was made. Where it is not, we say when it came (RFC 9110 §6.6.1).
 fn is_date(head: &ResponseHead<impl AsRef<[u8]>>, value: &[u8]) -> bool {
     head.header_values("date").count() == 1 && date::is_date(value)
 }

@@ -187,7 +187,7 @@ impl ProxyRoute {
         self.names.iter().any(is_it) || self.patterns.iter().any(|pattern| pattern.fits(host))
     }
 
-    /// Whether the operator says a field of this name, or one that servers may take for it.
+    /// True if the operator says a field of this name, or one that servers may take for it.
     pub(super) fn is_own(&self, name: &[u8]) -> bool {
         let mut names = self.request_headers.iter();
         names.any(|(own, _)| are_one_to_gateways(own.as_bytes(), name))
@@ -285,7 +285,7 @@ fn add_node(value: &mut Vec<u8>, client: ClientHost) {
     }
 }
 
-/// Whether a field of a client's is not passed on, because we say it ourselves or because it is none of a client's.
+/// True if a field of a client's is not passed on, because we say it ourselves or because it is none of a client's.
 pub(super) fn is_ours(name: &[u8]) -> bool {
     let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
     is_of_proxies(name) || ["host", "content-length", "expect"].into_iter().any(is)

@@ -1,4 +1,4 @@
-//! What clients get in place of what a server says: where its redirects lead, and of its cookies paths, domains and flags.
+//! The rewrites of a server's answer for clients: where its redirects lead, and of its cookies paths, domains and flags.
 
 use std::borrow::Cow;
 

@@ -11,7 +11,7 @@ use kettle_upstream::OutgoingRequest;
 use super::ProxyRoute;
 use crate::words::{Asked, Words};
 
-/// What clients ask for, as far as they can ask for the same.
+/// The target of clients, as far as they can ask for the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedTarget {
     scheme: Scheme,

@@ -29,7 +29,7 @@ pub(super) enum Upload {
         head: ResponseHead<Bytes>,
         /// What the server has not taken yet of the last piece.
         unsent: Vec<u8>,
-        /// Whether that is the end of the body.
+        /// True if that is the end of the body.
         has_ended: bool,
     },
 }
@@ -57,7 +57,7 @@ struct Sending<'e> {
     in_flight: &'e mut InFlight,
     /// What a response left of the piece that was being sent.
     unsent: Vec<u8>,
-    /// Whether that was the last one.
+    /// True if that was the last one.
     has_ended: bool,
 }
 
@@ -289,7 +289,7 @@ fn is_success(head: &ResponseHead<Bytes>) -> bool {
 /// Room for what stands around the data of a piece.
 const CODING_BYTES_USUAL: usize = 20;
 
-/// How long a client that asks first is kept waiting for a server that does not answer that.
+/// The time a client that asks first is kept waiting for a server that does not answer that.
 const GO_ON_TIME: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

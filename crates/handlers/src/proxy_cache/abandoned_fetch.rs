@@ -1,4 +1,4 @@
-//! What arrives and is read by nobody any more: whether the rest of it is worth its way.
+//! The fetch of an object that nobody reads any more: whether the rest of it is worth its way.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What answers without a wait: an object that is remembered, or that the kernel has at hand. Most hits are answered here, and cost what
+//! Answers without a wait: an object that is remembered, or that the kernel has at hand. Most hits are answered here, and cost what
 //! this does: nothing is copied for a thread, and no future is made.
 
 use std::borrow::Cow;
@@ -17,7 +17,7 @@ use crate::files::handler::Files;
 use crate::files::object::{FoundObject, ObjectLook, ObjectMeeting, ReadyObject};
 use crate::stores::{CacheOutcome, OpenStore};
 
-/// How far it came with a request that takes more than what is at hand.
+/// The progress with a request that takes more than what is at hand.
 #[derive(Debug, Default)]
 pub struct Begun {
     pub(super) asked: Option<CacheRequest>,

@@ -1,4 +1,4 @@
-//! What a request has in common with others: the key, and what tells its variants apart.
+//! The common part of a request and others: the key, and the fields that distinguish its variants.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ pub(super) struct CacheRequest {
     pub(super) seen: Vec<(String, Vec<u8>)>,
     /// All fields of the request, by names in lower case.
     fields: Vec<(String, Vec<u8>)>,
-    /// Whether it says who asks.
+    /// True if it says who asks.
     pub(super) has_credentials: bool,
 }
 
@@ -79,7 +79,7 @@ impl CacheRequest {
         seen.map(|(_, value)| value.as_slice())
     }
 
-    /// Whether it has one of the fields that tell variants apart which no backend sees, and so no object that is kept was made
+    /// True if it has one of the fields that tell variants apart which no backend sees, and so no object that is kept was made
     /// for it.
     pub(super) fn is_others(&self, names: Vec<String>) -> bool {
         let is_unseen = |name: &str| self.seen(name).is_none() && !self.value(name).is_empty();
@@ -92,7 +92,7 @@ impl CacheRequest {
         seen.unwrap_or_else(|| vary::value(name, head.header_values(name)))
     }
 
-    /// Whether an object that varies so was made for this request, which has this head.
+    /// True if an object that varies so was made for this request, which has this head.
     pub(super) fn fits(&self, head: &Head, vary: &[(String, Vec<u8>)]) -> bool {
         vary.iter().all(|(name, value)| match self.seen(name) {
             Some(seen) => seen == value,

@@ -19,7 +19,7 @@ use crate::files::entry::Content;
 use crate::files::handler::Files;
 use crate::files::object::{ReadyForm, ReadyObject};
 
-/// What is known of an object in a coding.
+/// The knowledge of an object in a coding.
 #[derive(Debug)]
 pub enum CodedForm {
     /// Its body.
@@ -89,5 +89,5 @@ impl CachedRoute {
 /// The longest object with forms. Its bytes and those of its form are in memory while the form is made.
 const PLAIN_BYTES_MAX: u64 = 1 << 20;
 
-/// How long no form is made after one could not be kept: each would be made in vain.
+/// The time no form is made after one could not be kept: each would be made in vain.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);

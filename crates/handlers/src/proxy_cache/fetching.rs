@@ -41,14 +41,14 @@ pub(super) struct Fetching {
     pub(super) outgoing: OutgoingRequest,
     /// What is there, where the backend is asked if that is still good.
     pub(super) validated: Option<ObjectVersion>,
-    /// Whether what is there is better than an error.
+    /// True if what is there is better than an error.
     pub(super) may_be_stale: bool,
-    /// Whether what is there will do for all who wait when the worker stops.
+    /// True if what is there will do for all who wait when the worker stops.
     pub(super) will_do: bool,
     /// The place of who began it among the requests of its client, which a client that leaves does not give back before its server
     /// has answered.
     pub(super) place: Option<Rc<Counted>>,
-    /// Whether it is for later requests: it has no reader, and is wanted.
+    /// True if it is for later requests: it has no reader, and is wanted.
     pub(super) is_ahead: bool,
     pub(super) arriving: FetchWriter,
     /// The client that asked first, as the network that counts as one.
@@ -229,7 +229,7 @@ impl Fetching {
         response
     }
 
-    /// Whether somebody waits whom what is stale would not do instead.
+    /// True if somebody waits whom what is stale would not do instead.
     pub(super) fn is_needed(&self, leader_waits: bool) -> bool {
         (leader_waits || self.arriving.has_waiting()) && !self.will_do
     }
@@ -294,7 +294,7 @@ impl Fetching {
         self.is_ahead || !leader.is_closed() || self.arriving.has_waiting()
     }
 
-    /// Whether another task was done with it between the look into the store and the beginning of this one.
+    /// True if another task was done with it between the look into the store and the beginning of this one.
     async fn has_come_meanwhile(&self) -> bool {
         if self.open.store.lacks(self.asked.key()) {
             return false;
@@ -444,7 +444,7 @@ impl Fetching {
     }
 }
 
-/// Whether a backend says that it answers with ranges (RFC 9110 §14.3).
+/// True if a backend says that it answers with ranges (RFC 9110 §14.3).
 fn has_ranges(head: &ResponseHead<Bytes>) -> bool {
     head.header_values("accept-ranges").any(|unit| unit.eq_ignore_ascii_case(b"bytes"))
 }
@@ -481,7 +481,7 @@ async fn pieces(
 /// How often a task looks whether anybody wants what it does.
 const LOOK_TIME: Duration = Duration::from_secs(1);
 
-/// How long a key's requests go past the store after a response that is not to be kept, and after one too large.
+/// The time a key's requests go past the store after a response that is not to be kept, and after one too large.
 const NOT_KEPT_TIME: Duration = Duration::from_mins(1);
 const TOO_LARGE_TIME: Duration = Duration::from_mins(10);
 

@@ -1,4 +1,4 @@
-//! What answers a request: an object of the store, what arrives for another, or what the backend is asked for now.
+//! The source of an answer: an object of the store, one that arrives for another request, or the backend, which is asked now.
 
 use std::mem;
 use std::rc::Rc;
@@ -407,7 +407,7 @@ enum Miss {
     Impossible,
 }
 
-/// Whether an object may be used after an error even when its time to be used while it is validated is over.
+/// True if an object may be used after an error even when its time to be used while it is validated is over.
 fn is_good_later(object: &ReadyObject) -> bool {
     let times = &object.head.times;
     times.stale_if_error > times.stale_while_revalidate
@@ -419,9 +419,9 @@ const PRECONDITION: &str = "request; detail=precondition";
 /// How often the store is asked for one request: what was validated may be gone again.
 const ROUNDS_MAX: usize = 4;
 
-/// How many times a server's time for its next byte is waited by those who wait for another's request: it may have to be
+/// The number of times a server's time for its next byte is waited by those who wait for another's request: it may have to be
 /// connected to, and asked twice.
 const WAITS: u32 = 4;
 
-/// How long a client may wait for an object to be written that is in memory already.
+/// The time a client may wait for an object to be written that is in memory already.
 const WRITTEN_SOON: Duration = Duration::from_secs(1);

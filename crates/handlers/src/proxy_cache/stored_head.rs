@@ -1,4 +1,4 @@
-//! What is kept of the head of a response.
+//! The fields that are kept of the head of a response.
 
 use std::time::SystemTime;
 

@@ -146,12 +146,12 @@ pub(super) fn usable(head: &ObjectHead, now: SystemTime) -> Use {
     freshness(&head.times).after(here(&head.times, now))
 }
 
-/// Whether it may be used without a question.
+/// True if it may be used without a question.
 pub(super) fn is_fresh(head: &ObjectHead) -> bool {
     matches!(usable(head, SystemTime::now()), Use::Fresh(_))
 }
 
-/// Whether what says by which fields variants differ is still to be believed: while one of them is fresh, or for a while where
+/// True if what says by which fields variants differ is still to be believed: while one of them is fresh, or for a while where
 /// none ever was.
 pub(super) fn still_varies(marker: &ObjectHead, now: SystemTime) -> bool {
     let Times { age, fresh_for, .. } = marker.times;
@@ -196,7 +196,7 @@ pub(super) fn validators(head: &ObjectHead) -> Vec<(String, Vec<u8>)> {
     etag.into_iter().chain(modified).collect()
 }
 
-/// How long it is to be used, as it is kept.
+/// The time it is to be used, as it is kept.
 pub(super) fn times(freshness: Freshness, now: SystemTime) -> Times {
     Times {
         arrived: now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
@@ -216,7 +216,7 @@ fn freshness(times: &Times) -> Freshness {
     }
 }
 
-/// How long it has been here. Of one that came in the future, nobody knows that: the clock was set back since. It counts as no
+/// The time it has been here. Of one that came in the future, nobody knows that: the clock was set back since. It counts as no
 /// longer fresh, so that it is validated, and not as fresh until that time has come again.
 fn here(times: &Times, now: SystemTime) -> Duration {
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -229,7 +229,7 @@ fn here(times: &Times, now: SystemTime) -> Duration {
     }
 }
 
-/// How long a response that is validated each time is taken to vary as it did: those it was not made for would ask for it each
+/// The time a response that is validated each time is taken to vary as it did: those it was not made for would ask for it each
 /// time, and then for their own.
 const NEVER_FRESH_VARIES: Duration = Duration::from_mins(1);
 

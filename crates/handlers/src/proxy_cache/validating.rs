@@ -1,4 +1,4 @@
-//! What a 304 makes of the object that was asked about: newer fields and new time, or nothing that may be kept; and what a
+//! The effect of a 304 on the object that was asked about: newer fields and new time, or nothing that may be kept; and what a
 //! write leaves of those it was about.
 
 use std::sync::Arc;
@@ -222,7 +222,7 @@ impl Validation {
     }
 }
 
-/// Whether the lines that clients get say for how long an object may be used, and nothing else did.
+/// True if the lines that clients get say for how long an object may be used, and nothing else did.
 fn says_times(head: &ObjectHead, route: &CachedRoute) -> bool {
     let fields = lines::fields(&head.lines);
     let answer = route.answer(head.status, &fields, SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH);

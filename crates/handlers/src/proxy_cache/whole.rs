@@ -105,5 +105,5 @@ fn held_bytes(head: &ObjectHead) -> usize {
 /// Bodies up to this length are answered from memory.
 const WHOLE_BYTES_MAX: u64 = 64 * 1_024;
 
-/// How long a body may take that comes right behind its head. The first client waits no longer than that.
+/// The time a body may take that comes right behind its head. The first client waits no longer than that.
 const SOON: Duration = Duration::from_millis(2);

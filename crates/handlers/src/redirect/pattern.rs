@@ -18,7 +18,7 @@ use kettle_http::uri::{percent_encode_path, percent_encode_segments};
 use super::redirect;
 use crate::words::{Asked, WordSource, Words, argument};
 
-/// What a place does with paths before it looks for an answer.
+/// The work of a place on paths before it looks for an answer.
 #[derive(Debug)]
 pub struct Paths {
     /// What all its paths begin with; without its last slash where that stands for whole segments.
@@ -37,7 +37,7 @@ struct Rules<R> {
     choice: fn(&R) -> PathChoice<'_>,
 }
 
-/// What is looked for in place of what was asked for.
+/// The path that is looked for in place of what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rewritten {
     /// The path.
@@ -121,7 +121,7 @@ impl Paths {
         })
     }
 
-    /// Where a client is sent that asks for this target, if it is.
+    /// Returns where a client is sent that asks for this target, if it is.
     ///
     /// # Errors
     /// 400 if that takes the host asked for and there is none.
@@ -162,7 +162,7 @@ impl Paths {
         Ok(Some(redirect(rule.status, &location, configured)))
     }
 
-    /// What to look for in place of this target; none if there is nothing.
+    /// Returns what to look for in place of this target; none if there is nothing.
     ///
     /// # Errors
     /// 404 if what was filled in makes it a path that no file can have, 414 if one that grew too long: each rule may say it twice;
@@ -229,7 +229,7 @@ impl Paths {
     }
 }
 
-/// Where a redirect leads that is for all paths; `None` if something is not there to fill it in.
+/// Returns where a redirect leads that is for all paths; `None` if something is not there to fill it in.
 pub fn location_of(to: &Template, asked: Asked<'_>, source: &WordSource) -> Option<String> {
     let (target, captured) = (asked.head.target().ok()?, Captured::Nothing);
     let host = asked.head.host();

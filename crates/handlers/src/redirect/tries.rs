@@ -29,7 +29,8 @@ impl Tries {
         (!templates.is_empty()).then(|| Self { templates, regex: route.regex.clone() })
     }
 
-    /// The paths to look for, for this path of a request, of which `below` lies below the root. What could be no file is left out.
+    /// The paths to look for, for this path of a request, of which `below` lies below the root. A name that could be no file is
+    /// left out.
     pub fn candidates(&self, path: &str, below: &str) -> Vec<TriedPath> {
         let captures = self.regex.as_ref().and_then(|regex| regex.captures(path));
         let templates = self.templates.iter();

@@ -1,4 +1,4 @@
-//! Whether a backend's response is compressed on its way, and what its head says then.
+//! Decides whether a backend's response is compressed on its way, and what its head says then.
 
 use std::mem;
 

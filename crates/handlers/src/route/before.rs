@@ -1,4 +1,4 @@
-//! What a site does before it looks for a route.
+//! The steps of a site before it looks for a route.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ pub struct Before {
     fixed: Option<Arc<Fixed>>,
 }
 
-/// What comes of it.
+/// The outcome of it.
 #[derive(Debug)]
 pub enum Beforehand {
     /// The site goes on with another path, and perhaps another query.
@@ -109,7 +109,7 @@ impl Before {
             && self.when.holds(path, asked, words)
     }
 
-    /// What it does with a request for this target; `None` if the site goes on.
+    /// Returns the outcome for a request with this target; `None` if the site goes on.
     ///
     /// # Errors
     /// As with the redirects and rewrites of a route.

@@ -14,7 +14,7 @@ use crate::files::file_route::{FileRoute, SiteRoutes};
 use crate::redirect::tries::path_below;
 use crate::words::{Asked, WordSource, Words, argument, cookie, header};
 
-/// What must hold of a request: all of it.
+/// The conditions on a request, all of which must hold.
 #[derive(Debug, Default)]
 pub struct When {
     conditions: Box<[Condition]>,
@@ -66,8 +66,8 @@ impl When {
         Self { conditions: when.into(), looks: looks.into() }
     }
 
-    /// True if all conditions hold for this path. Where that takes to know of a file what is not known yet, it is wanted, and this is
-    /// false.
+    /// True if all conditions hold for this path. If that takes a fact on a file that is not known yet, the fact is wanted, and
+    /// this is false.
     pub fn holds(&self, path: &str, asked: Asked<'_>, source: &WordSource) -> bool {
         let Self { conditions, looks } = self;
         hold(conditions, path, asked, source)

@@ -1,4 +1,4 @@
-//! Who answers at a place, and which backend does where a map chooses it.
+//! The handler at a place, and the backend that a map chooses there.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::fixed::Fixed;
 use crate::proxy::ProxyRoute;
 use crate::proxy_cache::CachedRoute;
 
-/// Who answers a request.
+/// The handler of a request.
 #[derive(Debug)]
 pub enum Handler {
     /// The files below a folder.
@@ -76,8 +76,8 @@ impl ChosenBackends {
         Some(Self { map: map.to_owned(), first, others: handlers.collect(), first_name })
     }
 
-    /// The one for a request for this path. Where responses are kept, all who may share one get the same: what decides is what the key
-    /// has.
+    /// The one for a request for this path. If responses are kept, all clients that may share one get the same: the choice is
+    /// part of the key.
     ///
     /// # Errors
     /// 500 if the map says no name of theirs, which `check` has seen to.

@@ -1,4 +1,4 @@
-//! What servers may hand over: the files of a site's internal routes, by where they lie.
+//! The files that servers may hand over: those of a site's internal routes, by where they lie.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

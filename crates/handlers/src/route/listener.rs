@@ -1,4 +1,4 @@
-//! What is reached at a listener that names its sites, and where plain clients are sent that ask for others.
+//! The sites of a listener that names them, and the target for plain clients that ask for others.
 
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ impl Router {
         fixed::challenge(self.challenges.as_ref()?, head)
     }
 
-    /// Where a client belongs that asks over plain HTTP for a site which https listeners have, by its name.
+    /// Returns the target for a client that asks over plain HTTP for a site which https listeners have, by its name.
     pub fn https_for(&self, head: &Head) -> Option<Redirect> {
         let (https, host) = (self.https.as_ref()?, head.host_bytes()?);
         let named = https.names.find(host)?;

@@ -1,4 +1,4 @@
-//! What is wrong with the folders and files that routes name, for the operator.
+//! The faults of the folders and files that routes name, for the operator.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What is on its way into a store, for all requests that ask for it meanwhile, on any worker.
+//! The objects on their way into a store, for all requests that ask for them meanwhile, on any worker.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,11 +27,11 @@ pub struct Fetch {
     interim: watch::Sender<Vec<Bytes>>,
     /// The store's generation when it was asked for: later purges may mean it.
     generation: u64,
-    /// Whether the store has it, or never will.
+    /// True if the store has it, or never will.
     has_ended: AtomicBool,
 }
 
-/// How far it is.
+/// The progress of a fetch.
 #[derive(Clone, Debug)]
 pub enum FetchState {
     /// The backend has not answered.
@@ -55,25 +55,25 @@ pub enum FetchBody {
     InFile {
         /// The file.
         fill: Fill,
-        /// Whether the backend says that it answers with ranges of it, too.
+        /// True if the backend says that it answers with ranges of it, too.
         has_ranges: bool,
     },
     /// Here as a whole, and written behind that if it is kept.
     Whole {
         /// All of it.
         bytes: Bytes,
-        /// Whether it is written.
+        /// True if it is written.
         is_kept: bool,
     },
 }
 
 impl FetchBody {
-    /// Whether it is kept, as far as is known.
+    /// True if it is kept, as far as is known.
     pub fn is_kept(&self) -> bool {
         !matches!(self, Self::Whole { is_kept: false, .. })
     }
 
-    /// Whether it is read without the disk, here as a whole.
+    /// True if it is read without the disk, here as a whole.
     pub fn is_in_memory(&self) -> bool {
         matches!(self, Self::Whole { .. })
     }
@@ -85,13 +85,13 @@ impl FetchBody {
         Some(fill.wait())
     }
 
-    /// Whether the rest never comes.
+    /// True if the rest never comes.
     pub fn is_broken(&self) -> bool {
         let Self::InFile { fill, .. } = self else { return false };
         !matches!(fill.progress().state, FillState::Growing | FillState::Complete)
     }
 
-    /// Whether nothing more comes of it.
+    /// True if nothing more comes of it.
     pub fn is_whole(&self) -> bool {
         let Self::InFile { fill, .. } = self else { return true };
         let FillProgress { filled, state } = fill.progress();
@@ -131,7 +131,7 @@ impl Fetches {
         found(&self.lock(), key, store)
     }
 
-    /// How many clients wait for a backend's answer to another's request.
+    /// The number of clients that wait for a backend's answer to another's request.
     pub fn waiting(&self) -> u64 {
         self.waiting.load(Ordering::Relaxed)
     }
@@ -142,7 +142,7 @@ impl Fetches {
 }
 
 impl Fetch {
-    /// Whether it was asked for before a purge that means it, or may mean it.
+    /// True if it was asked for before a purge that means it, or may mean it.
     fn is_purged(&self, store: &Store) -> bool {
         if let FetchState::Growing(arriving) = &*self.state.borrow() {
             return store.is_purged(&arriving.0);
@@ -150,12 +150,12 @@ impl Fetch {
         store.may_be_purged(uri_of(&self.key), self.generation)
     }
 
-    /// Whether its head is there, and says that it is for whoever asks for its URI.
+    /// True if its head is there, and says that it is for whoever asks for its URI.
     fn is_for_all(&self) -> bool {
         matches!(&*self.state.borrow(), FetchState::Growing(arriving) if arriving.0.vary.is_empty())
     }
 
-    /// Whether its head is there already.
+    /// True if its head is there already.
     pub fn is_growing(&self) -> bool {
         matches!(*self.state.borrow(), FetchState::Growing(_))
     }
@@ -188,7 +188,7 @@ impl Fetch {
 }
 
 impl FetchWriter {
-    /// Whether anybody waits to know what becomes of it.
+    /// True if anybody waits to know what becomes of it.
     pub fn has_waiting(&self) -> bool {
         self.fetch.state.receiver_count() > 0
     }

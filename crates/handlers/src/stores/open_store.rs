@@ -17,11 +17,11 @@ use super::{Fetches, TRIED_AGAIN};
 pub struct OpenStore {
     /// The store.
     pub store: Arc<Store>,
-    /// What is on its way into it.
+    /// The fetches into it.
     pub fetches: Arc<Fetches>,
     /// The number of its device.
     pub device: u64,
-    /// What lies on that.
+    /// The file system on which that lies.
     pub file_system: FileSystem,
     inode: u64,
     counting: Arc<Mutex<Counting>>,
@@ -88,7 +88,7 @@ impl OpenStore {
         }
     }
 
-    /// Whether it is in this folder.
+    /// True if it is in this folder.
     pub(super) fn is_at(&self, directory: &Path) -> bool {
         let there = rustix::fs::stat(directory);
         there.is_ok_and(|there| (there.st_dev, there.st_ino) == (self.device, self.inode))

@@ -33,7 +33,7 @@ use crate::setup::Answering;
 pub(super) struct Http1State {
     /// Requests answered so far.
     answered: u64,
-    /// Whether the time for the current request's head is running.
+    /// True if the time for the current request's head is running.
     is_started: bool,
     progress: HeadProgress,
 }
@@ -262,7 +262,7 @@ impl Connection {
         }
     }
 
-    /// Whether the connection ends with the response to this request.
+    /// True if the connection ends with the response to this request.
     fn closes_after(&mut self, request: &mut Request<'_>, state: &Http1State, body: &Body) -> bool {
         let Some(stream) = request.body.stream() else { return true };
         if stream.must_close() || !self.follow_reload(stream.session()) {
@@ -474,12 +474,12 @@ impl Connection {
     }
 }
 
-/// Whether a request has begun. Ends of lines are none: some clients send one behind a body (RFC 9112 §2.2).
+/// True if a request has begun. Ends of lines are none: some clients send one behind a body (RFC 9112 §2.2).
 fn has_begun(received: &[u8]) -> bool {
     received.iter().any(|byte| !matches!(byte, b'\r' | b'\n'))
 }
 
-/// Whether what is no request would have been a HEAD: its answer has no body either.
+/// True if what is no request would have been a HEAD: its answer has no body either.
 pub(super) fn is_head(received: &[u8]) -> bool {
     received.trim_ascii_start().starts_with(b"HEAD ")
 }

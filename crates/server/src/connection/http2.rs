@@ -48,9 +48,9 @@ struct Shared {
     io: Rc<Http2Io>,
     /// Deadlines that no stream needs now.
     deadlines: RefCell<Vec<Rc<Deadline>>>,
-    /// Whether a stream that ends now can say so to its client no more.
+    /// True if a stream that ends now can say so to its client no more.
     is_speechless: Cell<bool>,
-    /// Whether one did.
+    /// True if one did.
     has_silent_end: Cell<bool>,
 }
 
@@ -213,7 +213,7 @@ impl Driver {
         }
     }
 
-    /// How long a phase may take, and what a server that stops does in it.
+    /// The time a phase may take, and what a server that stops does in it.
     fn limit(&self) -> (Duration, Stage) {
         let connection = self.shared.connection.borrow();
         let limits = &connection.snapshot.served.config.limits;

@@ -69,5 +69,5 @@ impl Connection {
     }
 }
 
-/// How long a peer may go on sending what nobody reads. One that falls silent is let go after [`LINGER`].
+/// The time a peer may go on sending what nobody reads. One that falls silent is let go after [`LINGER`].
 const LINGER_IN_ALL: Duration = Duration::from_secs(30);

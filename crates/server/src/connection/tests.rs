@@ -226,7 +226,7 @@ impl Client {
         (head, self.take(body_bytes))
     }
 
-    /// Whether the server ends the connection without another byte, and says so.
+    /// True if the server ends the connection without another byte, and says so.
     async fn is_closed(&mut self) -> bool {
         assert!(self.stream.received().bytes().is_empty());
         let fill = poll_fn(|context| self.stream.poll_fill(context)).await;

@@ -1,5 +1,5 @@
-//! What a response may ask of its client's side, whichever protocol that speaks. Each edge has one type for it, known when the
-//! program is compiled.
+//! The requests of a response to its client's side, whichever protocol that speaks. Each edge has one type for it, known when
+//! the program is compiled.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(crate) enum Piece<'b> {
 }
 
 impl Piece<'_> {
-    /// How many bytes it has.
+    /// The number of bytes it has.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Memory(bytes) => bytes.len() as u64,
@@ -35,7 +35,7 @@ impl Piece<'_> {
 /// The outcome of a step.
 pub(crate) type Sent = Result<(), DeliveryError>;
 
-/// What a response needs on its way whichever protocol its client speaks.
+/// The needs of a response on its way whichever protocol its client speaks.
 pub struct Sending<'u> {
     pub(crate) worker: &'u WorkerState,
     pub(crate) deadline: &'u Deadline,
@@ -100,7 +100,7 @@ pub(crate) trait ClientSide<'u> {
     /// Sends nothing for so long. Where it `is_watched`, a client that has gone ends that.
     fn pause(&mut self, time: Duration, is_watched: bool) -> impl Future<Output = Sent>;
 
-    /// How many ticks have passed on its worker.
+    /// The number of ticks that have passed on its worker.
     fn ticks(&self) -> u32 {
         self.sending().deadline.ticks()
     }

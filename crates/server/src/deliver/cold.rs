@@ -189,7 +189,7 @@ pub(super) fn held_up_by<T>(clock: CoarseClock, file: &OpenFile, read: impl FnOn
     outcome
 }
 
-/// How long a file that was wholly in the page cache is taken to be there still.
+/// The time a file that was wholly in the page cache is taken to be there still.
 const RESIDENCE_TRUSTED: std::time::Duration = std::time::Duration::from_secs(1);
 
 #[cfg(test)]

@@ -177,7 +177,7 @@ impl Delivery<'_> {
     }
 }
 
-/// Whether sendfile failed for the connection's sake; otherwise it is the file that cannot be read.
+/// True if sendfile failed for the connection's sake; otherwise it is the file that cannot be read.
 fn is_of_socket(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(

@@ -1,4 +1,4 @@
-//! Where records are encrypted: what is wanted, what is possible, and why not.
+//! The place where records are encrypted: what is wanted, what is possible, and why not.
 
 use kettle_config::TxPathChoice;
 use kettle_runtime::tx_path::{Reason, TxPath};
@@ -6,18 +6,18 @@ use kettle_tls::stream::StreamError;
 
 use super::{Delivery, DeliveryError};
 
-/// What is to be sent.
+/// The content to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Demand {
-    /// How much, heads not counted.
+    /// The number of bytes, heads not counted.
     pub bytes: u64,
-    /// Whether it comes from a file.
+    /// True if it comes from a file.
     pub is_file: bool,
-    /// Whether nothing comes after it.
+    /// True if nothing comes after it.
     pub is_last: bool,
 }
 
-/// What the configuration prefers.
+/// The preference of the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct PathPreference {
     /// The path setting of the site, or of the listener.
@@ -29,7 +29,7 @@ pub struct PathPreference {
 }
 
 impl PathPreference {
-    /// Whether what is to be sent should move the connection into the kernel.
+    /// True if what is to be sent should move the connection into the kernel.
     pub(crate) fn wants_kernel(self, demand: Demand) -> bool {
         match self.choice {
             TxPathChoice::User => false,

@@ -21,7 +21,7 @@ pub(super) async fn allowed<'u, S: ClientSide<'u>>(
     }
 }
 
-/// How many bytes a side may send now.
+/// The number of bytes a side may send now.
 ///
 /// # Errors
 /// How long it may send none.

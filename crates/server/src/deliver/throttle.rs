@@ -32,7 +32,7 @@ impl Throttle {
         Box::new(Self { bytes_per_second, free_bytes: after_bytes, portion_bytes, paid_until: now })
     }
 
-    /// How many bytes may go now.
+    /// The number of bytes that may go now.
     ///
     /// # Errors
     /// How long none may.

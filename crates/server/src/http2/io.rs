@@ -39,7 +39,7 @@ pub(crate) struct Http2Io {
     heads: Rc<HeadBuffers>,
     /// Whoever receives, and sends what is due.
     driver: RefCell<Option<Waker>>,
-    /// Whether it is at work: it sends what is due at the end of that.
+    /// True if it is at work: it sends what is due at the end of that.
     is_driven: Cell<bool>,
     ticks: Cell<u32>,
     turn_bytes_left: Cell<usize>,
@@ -52,13 +52,13 @@ pub(crate) struct Http2Io {
     is_blocked: Cell<bool>,
     /// When the client was last not listened to.
     unheard_ticks: Cell<Option<u32>>,
-    /// Whether it was not in this turn, or in front of it.
+    /// True if it was not in this turn, or in front of it.
     was_unheard: Cell<bool>,
-    /// Whether nothing more is sent of any stream.
+    /// True if nothing more is sent of any stream.
     is_over: Cell<bool>,
-    /// Whether the client says nothing more: no window of its opens again.
+    /// True if the client says nothing more: no window of its opens again.
     is_input_over: Cell<bool>,
-    /// Whether it has ended the connection behind that.
+    /// True if it has ended the connection behind that.
     has_left: Cell<bool>,
     sealed_by: Cell<SealedBy>,
     is_plain: bool,
@@ -379,19 +379,19 @@ impl Http2Io {
         self.written.borrow_mut().settle(self.is_input_over.get(), tell);
     }
 
-    /// Whether so many bytes more may be held for the client. What threads read counts apart: it must not keep others from being
+    /// True if so many bytes more may be held for the client. What threads read counts apart: it must not keep others from being
     /// sent.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
         let held_bytes = self.held_bytes();
         held_bytes == 0 || held_bytes + bytes <= HELD_BYTES_MAX
     }
 
-    /// Whether so much waits for a client that takes nothing that it is not listened to: answers to it must not pile up.
+    /// True if so much waits for a client that takes nothing that it is not listened to: answers to it must not pile up.
     fn is_full(&self) -> bool {
         self.is_blocked.get() && self.held_bytes() > HELD_BYTES_MAX + ANSWERS_BYTES_MAX
     }
 
-    /// Whether it was so in this turn, or in front of it.
+    /// True if it was so in this turn, or in front of it.
     pub(crate) fn was_unheard(&self) -> bool {
         self.was_unheard.get()
     }
@@ -431,17 +431,17 @@ impl Http2Io {
         self.written.borrow().taken_so_far(self.queued_bytes())
     }
 
-    /// Whether the client had no room for what is due when that was last tried.
+    /// True if the client had no room for what is due when that was last tried.
     pub(crate) fn is_blocked(&self) -> bool {
         self.is_blocked.get()
     }
 
-    /// Whether the client says nothing more: no window of its opens again.
+    /// True if the client says nothing more: no window of its opens again.
     pub(crate) fn is_input_over(&self) -> bool {
         self.is_input_over.get()
     }
 
-    /// Whether it has ended the connection, too.
+    /// True if it has ended the connection, too.
     pub(super) fn has_left(&self) -> bool {
         self.has_left.get()
     }
@@ -464,7 +464,7 @@ impl Http2Io {
         outcome
     }
 
-    /// Whether no more requests should be taken: the key cannot be changed.
+    /// True if no more requests should be taken: the key cannot be changed.
     pub(crate) fn must_close(&self) -> bool {
         self.tls.borrow().must_close()
     }

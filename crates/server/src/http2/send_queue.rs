@@ -1,7 +1,7 @@
 //! Which response of a connection is sent from next (RFC 9218): the most urgent, of those the one that was asked for first, and
 //! then the incremental ones in turns.
 //!
-//! Whoever waits for the window of its stream, a disk or a server is in nobody's way here.
+//! A stream that waits for its window, a disk or a server is in nobody's way here.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub(crate) struct QueuePlace {
 }
 
 impl SendQueue {
-    /// Whether nobody waits.
+    /// True if nobody waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.borrow().is_empty()
     }
@@ -52,7 +52,7 @@ impl SendQueue {
 }
 
 impl QueuePlace {
-    /// Whether it is where this priority belongs.
+    /// True if it is where this priority belongs.
     pub(super) fn is_for(&self, priority: Priority) -> bool {
         (self.place.0, self.place.1) == (priority.urgency, priority.is_incremental)
     }

@@ -1,4 +1,4 @@
-//! How far each stream's response has come: what of it was written, and what the kernel has taken.
+//! The progress of each stream's response: the part of it that was written, and the part that the kernel has taken.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -34,17 +34,17 @@ pub(crate) struct StreamProgress {
     pub(super) written_bytes: Cell<u64>,
     pub(super) sent_bytes: Cell<u64>,
     pub(super) is_taken: Cell<bool>,
-    /// Whether somebody waits for what was written, and not for the end alone.
+    /// True if somebody waits for what was written, and not for the end alone.
     pub(super) is_watched: Cell<bool>,
 }
 
 impl StreamProgress {
-    /// Whether the kernel has its end.
+    /// True if the kernel has its end.
     pub(crate) fn is_taken(&self) -> bool {
         self.is_taken.get()
     }
 
-    /// Whether the kernel has all of its body that was written.
+    /// True if the kernel has all of its body that was written.
     pub(super) fn is_drained(&self) -> bool {
         self.sent_bytes.get() >= self.written_bytes.get()
     }

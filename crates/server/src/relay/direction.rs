@@ -283,7 +283,7 @@ impl Direction {
         Poll::Ready(Ok(()))
     }
 
-    /// Whether the other side has everything that ever came, and only has to be told so.
+    /// True if the other side has everything that ever came, and only has to be told so.
     pub(super) fn has_only_its_end_left(&self) -> bool {
         let holds_nothing = self.queue.is_empty() && self.pipe.as_ref().is_none_or(Pipe::is_empty);
         self.stage == DirectionStage::Closing(CloseKind::Close) && holds_nothing

@@ -1,4 +1,4 @@
-//! How a tunnel ended, as it is logged and counted.
+//! The end of a tunnel, as it is logged and counted.
 
 use kettle_tls::stream::StreamError;
 
@@ -93,12 +93,12 @@ impl TunnelEnd {
         }
     }
 
-    /// Whether somebody said that this was all.
+    /// True if somebody said that this was all.
     pub(super) fn is_orderly(self) -> bool {
         matches!(self, Self::ClientClosed | Self::BackendClosed)
     }
 
-    /// Whether this only says how the client left.
+    /// True if this only says how the client left.
     pub(super) fn is_departure(self) -> bool {
         matches!(self, Self::ClientCut | Self::ClientReset)
     }

@@ -90,7 +90,7 @@ impl Side {
         }
     }
 
-    /// Whether nothing was said yet that is known of.
+    /// True if nothing was said yet that is known of.
     pub(crate) fn is_silent(&self) -> bool {
         match self {
             Self::Tls(stream) => stream.received().bytes().is_empty(),
@@ -98,7 +98,7 @@ impl Side {
         }
     }
 
-    /// Whether nothing is said by what came and was kept, and the bytes that wait in the socket of one that has ended: nothing,
+    /// True if nothing is said by what came and was kept, and the bytes that wait in the socket of one that has ended: nothing,
     /// or close_notify and nothing else.
     pub(crate) fn ends_silently(&self, waiting: &[u8]) -> bool {
         match self {
@@ -250,7 +250,7 @@ fn poll_drain(from: &Socket, is_backend: bool, context: &mut Context<'_>) -> Pol
     Poll::Pending
 }
 
-/// Whether what was sent has arrived, as far as the kernel can tell.
+/// True if what was sent has arrived, as far as the kernel can tell.
 fn has_all(socket: BorrowedFd<'_>) -> bool {
     socket::pending_output_bytes(socket).is_ok_and(|bytes| bytes == 0)
 }

@@ -1,4 +1,4 @@
-//! What a server is told of a connection before its first byte: the PROXY header.
+//! The PROXY header: the facts on a connection that a server gets before its first byte.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::LazyLock;

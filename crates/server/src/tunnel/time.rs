@@ -1,4 +1,4 @@
-//! How long a tunnel lasts: as long as its bytes go, and its client shortly behind the end of what its backend says.
+//! The time a tunnel lasts: as long as its bytes go, and its client shortly behind the end of what its backend says.
 
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use super::Carried;
 use crate::open_tunnels::OpenTunnel;
 use crate::relay::{Relay, TunnelEnd};
 
-/// How long a tunnel may last.
+/// The time a tunnel may last.
 pub(super) struct Time {
     /// Without a byte in either direction.
     pub(super) idle: Duration,
@@ -27,7 +27,7 @@ struct Rest {
 }
 
 impl Rest {
-    /// Whether the client has come further.
+    /// True if the client has come further.
     fn advances(self, relay: &Relay) -> bool {
         match self {
             Self { told: None, .. } => relay.has_told_backend_end(),
@@ -83,7 +83,7 @@ impl Quiet {
 }
 
 impl Time {
-    /// How long it may last if nothing happens from now on.
+    /// The time it may last if nothing happens from now on.
     fn left(&self, rest: Rest, quiet: Quiet, ticks: u32) -> Duration {
         let most = match (rest.told, rest.delivered) {
             (_, Some(begun)) => REST_SILENCE_MAX.min(REST_MAX.saturating_sub(since(begun, ticks))),
@@ -95,13 +95,13 @@ impl Time {
         self.end.map_or(idle, |end| idle.min(end.saturating_duration_since(Instant::now())))
     }
 
-    /// Whether what the backend said may arrive yet.
+    /// True if what the backend said may arrive yet.
     fn is_worth_another_look(&self, rest: Rest, ticks: u32) -> bool {
         let limit = UNDELIVERED_MAX.min(self.idle);
         rest.delivered.is_none() && rest.told.is_some_and(|told| since(told, ticks) < limit)
     }
 
-    /// Whether it is over in all, or will be so soon.
+    /// True if it is over in all, or will be so soon.
     fn is_over_within(&self, soon: Duration) -> bool {
         self.end.is_some_and(|end| end <= Instant::now() + soon)
     }
@@ -111,7 +111,7 @@ fn since(begun: u32, ticks: u32) -> Duration {
     TICK * ticks.saturating_sub(begun)
 }
 
-/// Whether both sides are given as much time again to receive what was sent to them. Who receives a segment now and then
+/// True if both sides are given as much time again to receive what was sent to them. Who receives a segment now and then
 /// could make a tunnel last for days: one whose time is over, or was before its end, has no second round.
 pub(super) fn goes_on_lingering(
     end: TunnelEnd,
@@ -181,7 +181,7 @@ pub(super) async fn run(
     end
 }
 
-/// How long a client may say nothing once it has all that its backend said, and how long that may last. Many that keep connections
+/// The time a client may say nothing once it has all that its backend said, and how long that may last. Many that keep connections
 /// for later close them only when they want the next one, and until then each has a place at its server.
 const REST_SILENCE_MAX: Duration = Duration::from_secs(5);
 const REST_MAX: Duration = Duration::from_secs(30);
@@ -189,5 +189,5 @@ const REST_MAX: Duration = Duration::from_secs(30);
 /// From look to look whether what was sent arrives.
 const LOOK_TICKS: u32 = 10;
 
-/// How long a client may take to receive that. What is left then it gets all the same, but it has no place at its server any more.
+/// The time a client may take to receive that. What is left then it gets all the same, but it has no place at its server any more.
 const UNDELIVERED_MAX: Duration = Duration::from_mins(1);

@@ -24,7 +24,7 @@ pub struct BackendWatch(BackendTasks<AsUsed>);
 struct AsUsed(Arc<Upstreams>);
 
 impl BackendWatch {
-    /// Looks after these from here on. What is the same as before goes on.
+    /// Looks after these from here on. A server that is the same as before goes on.
     pub fn adopt(&mut self, backends: &Backends, upstreams: Arc<Upstreams>) {
         self.0.adopt(backends, AsUsed(upstreams));
     }
@@ -76,5 +76,5 @@ async fn verdict_on_us(stream: &mut Stream) -> Result<(), Failure> {
     }
 }
 
-/// How long a check waits for it where a server says nothing; at most a quarter of its time.
+/// The time a check waits for it where a server says nothing; at most a quarter of its time.
 const VERDICT_MAX: Duration = Duration::from_millis(250);

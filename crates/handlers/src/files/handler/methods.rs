@@ -4,7 +4,7 @@ use kettle_exchange::error_page::HttpError;
 use kettle_exchange::response::{Body, ConfiguredFields, Response, ResponseFields};
 use kettle_http::Method;
 
-/// What is said to methods that read nothing: OPTIONS is answered, others are refused.
+/// Returns the answer to methods that read nothing: OPTIONS is answered, others are refused.
 ///
 /// # Errors
 /// Status 405, with the methods that are allowed.

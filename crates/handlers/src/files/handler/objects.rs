@@ -1,4 +1,4 @@
-//! What a worker remembers of objects of stores, among its files and within the same limits; and when it lets go of either.
+//! The memory of a worker for objects of stores, among its files and within the same limits; and when it lets go of either.
 
 use std::cell::Cell;
 use std::hash::Hash;
@@ -42,7 +42,7 @@ impl Files {
         Some(object)
     }
 
-    /// Whether what is remembered where it is should be read into memory: it was met again a short while after it was met last.
+    /// True if what is remembered where it is should be read into memory: it was met again a short while after it was met last.
     /// What is in memory is not met: that would make all else seem to have been met long ago.
     fn belongs_in_memory(&self, object: &ReadyObject) -> bool {
         self.finder.has_room_for(&object.content) && {
@@ -123,7 +123,7 @@ impl Files {
         }
     }
 
-    /// Where small bodies of objects are read to.
+    /// Returns the memory into which small bodies of objects are read.
     #[must_use]
     pub fn memory(&self) -> Option<&FileMemory> {
         self.finder.memory()
@@ -142,7 +142,7 @@ impl Files {
     }
 }
 
-/// How long a file stays open that nobody asks for, unless it need not be looked at for longer,
+/// The time a file stays open that nobody asks for, unless it need not be looked at for longer,
 const UNASKED_MAX: Duration = Duration::from_secs(60);
 /// how often such files are looked for,
 const RELEASED_AGAIN: Duration = Duration::from_secs(10);

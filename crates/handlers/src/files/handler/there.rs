@@ -1,4 +1,4 @@
-//! What is there by a path: for requests, and for conditions.
+//! The kind of file at a path: for requests, and for conditions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ impl Files {
         Ok((found, root, look))
     }
 
-    /// What is there by a path below the root of a route, as it was within the period of revalidation.
+    /// Returns the kind of file at a path below the root of a route, as it was within the period of revalidation.
     ///
     /// # Errors
     /// 503 if the disk does not say it in time.

@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 
 use super::{ENTRIES_MAX, Item, Listing, PageStart, Sort, SortKey, View};
 
-/// What such a page may load and do: nothing but its own style and its own form. Names are escaped;
+/// The rights of such a page to load and act: nothing but its own style and its own form. Names are escaped;
 /// this holds even where a browser reads them in another way.
 pub const CONTENT_SECURITY_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'";
@@ -64,7 +64,7 @@ fn write_filter(page: &mut String, view: &View) {
     );
 }
 
-/// How many entries there are, and which of them are shown.
+/// The number of entries there are, and which of them are shown.
 fn write_summary(page: &mut String, listing: &Listing) {
     let count = |number: u64, one: &str, many: &str| {
         format!("{} {}", grouped(number), if number == 1 { one } else { many })
@@ -177,7 +177,7 @@ fn write_size(page: &mut String, bytes: u64) {
     let _ = write!(page, "{}.{} {unit}", tenths / 10, tenths % 10);
 }
 
-/// How many tenths of a unit a length comes to.
+/// The number of tenths of a unit a length comes to.
 fn tenths(bytes: u64, unit_bytes: u128) -> u128 {
     (u128::from(bytes) * 10 + unit_bytes / 2) / unit_bytes
 }

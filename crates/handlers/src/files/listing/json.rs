@@ -21,7 +21,7 @@ struct JsonPage<'p> {
     previous: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
-    /// Whether there is more than is listed here.
+    /// True if there is more than is listed here.
     truncated: bool,
 }
 

@@ -10,12 +10,13 @@ use kettle_http::uri::{decode_query_value, percent_encode_path};
 use super::Item;
 use super::order::compare_names;
 
-/// What a query asks for.
+/// The wishes of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
     /// In which order.
     pub sort: Sort,
-    /// What a name must contain, in lower case; empty for anything. No longer than a name: pages say it again and again.
+    /// The text that a name must contain, in lower case; empty for anything. No longer than a name: pages say it again and
+    /// again.
     pub filter: String,
     /// Which page.
     pub start: PageStart,
@@ -34,7 +35,7 @@ pub enum PageStart {
     Last,
 }
 
-/// What a listing is sorted by.
+/// The key by which a listing is sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SortKey {
     /// The name, in natural order.
@@ -45,12 +46,12 @@ pub enum SortKey {
     Time,
 }
 
-/// How a listing is sorted. Folders always come first.
+/// The order of a listing. Folders always come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sort {
     /// By what.
     pub key: SortKey,
-    /// Whether the greatest comes first.
+    /// True if the greatest comes first.
     pub descends: bool,
 }
 
@@ -83,8 +84,8 @@ impl Sort {
 }
 
 impl View {
-    /// What a query asks for: `sort=name|size|time`, `order=asc|desc`, `filter=TEXT`, and
-    /// `after=`, `before=` or `last=` for a page. What cannot be read is ignored.
+    /// Reads the wishes of a query: `sort=name|size|time`, `order=asc|desc`, `filter=TEXT`, and
+    /// `after=`, `before=` or `last=` for a page. A parameter that cannot be read is ignored.
     pub fn from_query(query: Option<&str>) -> Self {
         let mut sort = Sort { key: SortKey::Name, descends: false };
         let (mut filter, mut cursor) = (String::new(), None);
@@ -113,7 +114,7 @@ impl View {
         Self { sort, filter, start: start.unwrap_or(PageStart::First) }
     }
 
-    /// Whether the filter lets a name through.
+    /// True if the filter lets a name through.
     pub fn fits(&self, name: &[u8]) -> bool {
         self.filter.is_empty()
             || String::from_utf8_lossy(name).to_lowercase().contains(&self.filter)

@@ -1,4 +1,4 @@
-//! What is asked before routes, with ten thousand of them.
+//! Steps before routes, with ten thousand of them.
 
 use super::routes::{answer, server};
 
@@ -84,7 +84,7 @@ async fn what_is_refused_before_routes_is_refused_with_parameters_too() {
     }
 }
 
-/// How long a response may be kept says nothing of who may have it, and a page's time is not that of the error.
+/// The time a response may be kept says nothing of who may have it, and a page's time is not that of the error.
 #[tokio::test]
 async fn times_take_away_no_guard_and_are_not_those_of_errors() {
     let server = server(

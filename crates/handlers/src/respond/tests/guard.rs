@@ -1,4 +1,4 @@
-//! Who may ask a route: by network, by name and password.
+//! Access to a route: by network, by name and password.
 
 use std::fs;
 use std::net::IpAddr;

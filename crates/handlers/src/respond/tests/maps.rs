@@ -1,4 +1,4 @@
-//! What maps and other words say in headers of responses, in redirects and in conditions.
+//! Maps and other words in headers of responses, in redirects and in conditions.
 
 use kettle_config::{Located, parse};
 

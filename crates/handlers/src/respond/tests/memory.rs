@@ -1,4 +1,4 @@
-//! What is remembered, and when it is looked at again.
+//! Entries that are remembered, and when they are looked at again.
 
 use std::fs;
 use std::time::{Duration, UNIX_EPOCH};

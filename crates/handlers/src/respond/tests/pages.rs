@@ -1,4 +1,4 @@
-//! What takes the place of an error, what is said of responses that came by several routes, and queries that a rewrite says.
+//! The content in place of an error, the headers of responses that came by several routes, and queries of a rewrite.
 
 use kettle_exchange::request::Request;
 use kettle_http::h1::framing::BodyFraming;

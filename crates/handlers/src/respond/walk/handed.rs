@@ -1,4 +1,5 @@
-//! What a server hands over: the request goes on as one for that, to an `internal` route of the same site and no other.
+//! A target that a server hands over: the request goes on as one for that, to an `internal` route of the same site and no
+//! other.
 
 use kettle_exchange::error_page::HttpError;
 use kettle_exchange::request::{Handed, HandedTo, Request};

@@ -1,4 +1,4 @@
-//! What a route's handler answers: files first, and what they leave to another one.
+//! The answer of a route's handler: files first, and what they leave to another one.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the operator says in place of an error.
+//! The operator's content in place of an error.
 
 use kettle_exchange::error_page::HttpError;
 use kettle_exchange::request::Request;
@@ -109,7 +109,7 @@ fn of_another_status(response: &mut Response, configured: &ConfiguredFields) {
         let own = configured.names().filter(|name| *name != "vary");
         fields = own.fold(fields, |fields, name| fields.without_all(name));
         fields = configured.lines_beside().fold(fields, |fields, line| fields.without(line));
-        // How long the page may be kept says nothing of how long the error lasts.
+        // The time the page may be kept says nothing of how long the error lasts.
         fields = FRESHNESS.iter().fold(fields, |fields, name| fields.without_all(name));
         fields = fields.with_lines(configured.for_errors());
     }

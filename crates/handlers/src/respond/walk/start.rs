@@ -1,4 +1,5 @@
-//! Where a request begins: what is asked before routes, and the first route. What that takes to know of files is looked for on the way.
+//! The beginning of a request: the steps before routes, and the first route. The facts on files that this takes are looked up
+//! on the way.
 
 use std::borrow::Cow;
 

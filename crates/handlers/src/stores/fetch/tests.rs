@@ -1,4 +1,4 @@
-//! What those learn who wait for an object on its way.
+//! The messages to requests that wait for an object on its way.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! A stream that is alone on its connection: whoever drives that looks at it in each turn. It needs no task of its own, and what it
 //! waits for wakes the same task that sends what comes of it.
 //!
-//! Where there are several, each has a task: their responses are made one after the other, and go out together.
+//! Each of several streams has a task: their responses are made one after the other, and go out together.
 
 use std::pin::Pin;
 use std::rc::Rc;

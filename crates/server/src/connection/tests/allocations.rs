@@ -1,4 +1,4 @@
-//! How often a proxied request asks for memory, so that the number cannot creep up.
+//! The number of times a proxied request asks for memory, so that it cannot creep up.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener as Backend;

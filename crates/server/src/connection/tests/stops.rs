@@ -1,4 +1,4 @@
-//! What a stop waits for.
+//! The events for which a stop waits.
 
 use std::convert::identity;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Who encrypts what a connection that speaks HTTP/2 sends.
+//! The party that encrypts what a connection sends that speaks HTTP/2.
 
 use kettle_runtime::tx_path::{Reason, TxPath};
 

@@ -1,4 +1,4 @@
-//! What each side is told about the end of the other one.
+//! The messages to each side about the end of the other one.
 
 use std::future::poll_fn;
 use std::io::ErrorKind;

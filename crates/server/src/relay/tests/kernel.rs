@@ -1,4 +1,4 @@
-//! What stays in the kernel, and what the kernel encrypts. Without kernel TLS: skipped.
+//! The bytes that stay in the kernel, and those that the kernel encrypts. Without kernel TLS: skipped.
 
 use std::future::poll_fn;
 use std::rc::Rc;
