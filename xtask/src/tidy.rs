@@ -12,6 +12,7 @@ use self::violation::Violation;
 
 mod architecture;
 mod arrows;
+mod comments;
 mod cycles;
 mod dependencies;
 mod exceptions;
@@ -68,6 +69,7 @@ type Rule = fn(&Tree, &Workspace, &mut Vec<Violation>);
 const RULES: &[Rule] = &[
     architecture::check,
     arrows::check,
+    comments::check,
     cycles::check,
     dependencies::check,
     links::check,
