@@ -119,7 +119,7 @@ struct KnownPage {
     page: ErrorPage,
     /// When it was last known to be what its file holds, unless another configuration came since.
     checked: Option<Duration>,
-    /// What it was read from.
+    /// The device from which it was read.
     device: Arc<Device>,
 }
 

@@ -170,17 +170,17 @@ pub struct RequestBody<'c> {
     is_broken: bool,
     /// The time the client was waited for.
     waited: Duration,
-    /// How much there has been, of a body without framing of its own.
+    /// The bytes so far, of a body without framing of its own.
     total_bytes: u64,
     /// The rest of it, if that goes on beside the response.
     upload: Option<Box<concurrent_upload::UploadState>>,
 }
 
-/// What is known of a body that is being read.
+/// The state of a body that is being read.
 struct Reading<'r> {
     framing: BodyFraming,
     reader: &'r mut BodyReader,
-    /// How much there has been, of a body without framing of its own.
+    /// The bytes so far, of a body without framing of its own.
     total_bytes: &'r mut u64,
     /// The time the client was waited for.
     waited: &'r mut Duration,
@@ -338,7 +338,7 @@ impl<'c> RequestBody<'c> {
 }
 
 /// The time a client is waited for now, after it was waited for so long in all, for so many bytes; nothing if that was too long.
-/// Whoever wants the body is kept busy all the while, so a client may not make it last by sending a byte now and then.
+/// The task that wants the body is kept busy all the while, so a client may not make it last by sending a byte now and then.
 fn patience(timeout: Duration, waited: Duration, bytes: u64) -> Option<Duration> {
     let earned = Duration::from_secs(bytes / BYTES_PER_SECOND_MIN);
     let left = timeout.saturating_add(earned).saturating_sub(waited);

@@ -238,7 +238,8 @@ pub(crate) fn lines_without(lines: &[u8], beginning: &str) -> Vec<u8> {
 /// Room for the few fields that are added to ready lines.
 const SPARE_BYTES: usize = 128;
 
-/// What a client waits for that is not there yet, rather than having the backend asked for it: in 1.7 s at 10 MB/s.
+/// The distance that a client waits for that is not there yet, rather than having the backend asked for it: in 1.7 s at 10
+/// MB/s.
 const FAR_BYTES: u64 = 16 * 1_024 * 1_024;
 
 /// The place of the bytes of a body.

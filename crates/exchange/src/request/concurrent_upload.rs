@@ -245,5 +245,5 @@ impl<'b> ConcurrentUpload<'b> {
     }
 }
 
-/// What is kept allocated for pieces to come.
+/// The memory that stays allocated for pieces to come.
 const UNSENT_BYTES_USUAL: usize = 16 * 1_024;

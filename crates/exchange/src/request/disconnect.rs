@@ -74,7 +74,7 @@ pub async fn disconnect(client: &mut Stream) -> StreamError {
         Err(error) => return error,
     };
     match ahead {
-        // What it still sends says nothing (RFC 8446 §6.1), and its FIN stands behind that.
+        // Its later bytes say nothing (RFC 8446 §6.1), and its FIN stands behind them.
         Ahead::Goodbye => {
             while let Ok(false) = poll_fn(|context| client.poll_drain(context)).await {
                 yield_now().await;
@@ -86,7 +86,7 @@ pub async fn disconnect(client: &mut Stream) -> StreamError {
     ended()
 }
 
-/// What a client has sent ahead that waits for its response.
+/// The state of a client that sent bytes ahead while it waits for its response.
 enum Ahead {
     /// As much as is kept for it.
     Enough,
@@ -109,5 +109,5 @@ fn ended() -> StreamError {
     io::Error::from(io::ErrorKind::UnexpectedEof).into()
 }
 
-/// What is read of requests that a client sends before it has the answer to the one before.
+/// The bytes that are read of requests that a client sends before it has the answer to the one before.
 const SENT_AHEAD_BYTES_MAX: usize = 16 * 1_024;

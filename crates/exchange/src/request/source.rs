@@ -25,7 +25,7 @@ pub(super) enum Source<'c> {
 }
 
 impl<'c> Source<'c> {
-    /// What its client presented when it connected.
+    /// Returns the certificate that its client presented when it connected.
     pub(super) fn presented(&self) -> Presented<'_> {
         match self {
             Self::Nothing { server_name } => {
@@ -35,7 +35,7 @@ impl<'c> Source<'c> {
         }
     }
 
-    /// What its connection agreed on; over a plain one nothing was.
+    /// Returns the session of its connection; over a plain one there is none.
     pub(super) fn session(&self) -> Option<&Session> {
         match self {
             Self::Nothing { .. } => None,

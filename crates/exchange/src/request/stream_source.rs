@@ -67,7 +67,7 @@ impl From<StreamClosed> for io::Error {
 /// The source of the body of a stream.
 pub struct StreamSource<'c> {
     pub(super) stream: &'c dyn RequestStream,
-    /// What its connection agreed on.
+    /// The session of its connection.
     pub(super) session: Option<&'c Session>,
     /// The stream's own deadline.
     deadline: &'c LazyDeadline<'c>,
@@ -75,7 +75,7 @@ pub struct StreamSource<'c> {
     timeout: Duration,
     /// The longest body that is read only to be thrown away, in bytes.
     discard_bytes_max: u64,
-    /// What was given out last.
+    /// The data that was given out last.
     pub(super) data: Bytes,
     /// The lines of its trailer section, once its end was read.
     pub(super) trailers: Vec<u8>,
@@ -110,7 +110,7 @@ impl<'c> StreamSource<'c> {
         bytes_max: u64,
         stage: Stage,
     ) -> Result<Option<usize>, BodyError> {
-        // What nobody wants earns no time.
+        // A body that nobody wants earns no time.
         let earning_bytes = if stage == Stage::Idle { 0 } else { *total_bytes };
         let next = self.incoming(stage, waited, earning_bytes).await?;
         let Some(next) = next else { return Ok(None) };
@@ -122,7 +122,7 @@ impl<'c> StreamSource<'c> {
         Ok(Some(self.data.len()))
     }
 
-    /// Reads past the rest. What is left of it after that is of no interest.
+    /// Reads past the rest. The rest of it after that is of no interest.
     pub(super) async fn discard(
         &mut self,
         Reading { framing, reader, total_bytes, waited }: Reading<'_>,
@@ -145,7 +145,7 @@ impl<'c> StreamSource<'c> {
         }
     }
 
-    /// What comes next. `waited` grows by how long the client was waited for, after so many bytes.
+    /// Returns the next piece. `waited` grows by how long the client was waited for, after so many bytes.
     async fn incoming(
         &mut self,
         stage: Stage,

@@ -43,7 +43,7 @@ impl Answer {
 /// A request that gets no response, as the log has it.
 #[derive(Debug)]
 pub struct Nothing {
-    /// What the log has in the place of a status.
+    /// The number in the log in the place of a status.
     status: u16,
     /// The notes on it; most have nothing.
     pub notes: Option<Box<LogNotes>>,

@@ -32,7 +32,7 @@ fn client(header: Option<&str>, peer: &str, lines: &[&str]) -> Client {
     Client::of(&head, address(peer), Some(&listener(header)))
 }
 
-/// Who it is, and over which proxies.
+/// Says which client it is, and over which proxies.
 fn told(client: &Client) -> String {
     let proxies: Vec<_> = client.proxies.iter().map(ToString::to_string).collect();
     format!("{} {}", client.address, proxies.join(","))
@@ -56,7 +56,7 @@ fn the_last_address_that_is_not_trusted_is_the_client() {
         ),
         // All are trusted: the first is as far as is told.
         (&["X-Forwarded-For: 10.0.0.3, 10.0.0.2"], "10.0.0.3:0 10.0.0.2,10.0.0.1"),
-        // What is no address ends it.
+        // A word that is no address ends it.
         (&["X-Forwarded-For: 192.0.2.1, unknown"], "10.0.0.1:5000 "),
         (&["X-Forwarded-For: 192.0.2.1, unknown, 10.0.0.2"], "10.0.0.2:0 10.0.0.1"),
         (&["X-Forwarded-For: ::ffff:10.0.0.2, ::ffff:192.0.2.1"], "192.0.2.1:0 10.0.0.1"),
