@@ -33,7 +33,7 @@ pub struct ForwardAuth {
     passed: Option<Remembered>,
     /// True if caches are told for whom responses are.
     marks_private: bool,
-    /// Whether it was said lately that there is no answer.
+    /// The memory whether it was said lately that there is no answer.
     unreachable: OnceAMinute,
 }
 
@@ -47,7 +47,7 @@ pub enum Stopped {
     Gone,
 }
 
-/// What the service says.
+/// The answer of the service.
 enum ServiceAnswer {
     Yes {
         head: ResponseHead<Bytes>,
@@ -84,7 +84,7 @@ impl ForwardAuth {
         words: &WordSource,
     ) -> Option<Self> {
         let settings = route.forward_auth.as_ref()?;
-        // What it is to say no client says to it, unless that is how clients say who they are.
+        // No client tells it what it is to say, unless that is how clients say who they are.
         let copied = settings.copied().flat_map(|(from, to)| [from, to]);
         let copied = copied.map(str::to_ascii_lowercase).filter(|name| {
             let is_asked = settings.request_headers.iter().any(|it| it.eq_ignore_ascii_case(name));
@@ -195,7 +195,7 @@ impl ForwardAuth {
         if !(is_yes || matches!(status, 401 | 403) || is_redirect && leads) {
             return Err(Silent::Status(status));
         }
-        // What breaks off is no answer.
+        // An answer that breaks off is none.
         let is_whole = poll_fn(|context| body.poll_whole(context, BODY_BYTES_MAX)).await?;
         if !is_yes {
             let body = is_whole.then(|| body.take_ahead());
@@ -244,7 +244,7 @@ impl ForwardAuth {
     }
 }
 
-/// What a client gets of a refusal. A body that is too long is left out.
+/// Returns the part of a refusal that a client gets. A body that is too long is left out.
 fn denied(
     head: &ResponseHead<Bytes>,
     body: Option<Bytes>,
@@ -278,7 +278,7 @@ pub fn refusal_of(response: &Response) -> Refusal {
     Refusal::new(WORD, error)
 }
 
-/// What is remembered of requests that may go on, of all routes together: its memory is the process's.
+/// The memory of requests that may go on, of all routes together: its memory is the process's.
 static KNOWN: LazyLock<Mutex<Cache<Mac, Known>>> =
     LazyLock::new(|| Mutex::new(Cache::new(PASSED_MAX)));
 
@@ -324,7 +324,7 @@ pub const WORD: &str = "auth";
 const UNREACHABLE: &str = "auth-unreachable";
 /// Fields by which clients say who they are.
 const CREDENTIALS: [&str; 2] = ["authorization", "cookie"];
-/// What of a refusal is passed on,
+/// The fields of a refusal that are passed on,
 const PASSED_ON: [&str; 3] = ["location", "www-authenticate", "set-cookie"];
 /// and what belongs to its body.
 const OF_BODY: [&str; 3] = ["content-type", "content-encoding", "content-language"];

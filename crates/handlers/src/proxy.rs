@@ -55,14 +55,14 @@ pub struct ProxyRoute {
     patterns: Vec<NamePattern>,
     /// The operator's fields for servers. Without values: no server gets the client's.
     request_headers: Vec<(String, Vec<FieldTemplate>)>,
-    /// What servers get in place of what clients send.
+    /// The parts that servers get in place of what clients send.
     replaced: Replaced,
     /// Names, in lower case, of fields that a service says in place of clients.
     copied: Vec<String>,
     timeout: Duration,
     request_body_bytes_max: u64,
     buffering: RequestBuffering,
-    /// Whether responses are taken at the speed of their servers; none if it is theirs to say.
+    /// True if responses are taken at the speed of their servers; none if it is theirs to say.
     takes_at_once: Option<bool>,
     /// For which answers and failures of a server the next is asked.
     retries: Retries,
@@ -73,15 +73,15 @@ pub struct ProxyRoute {
     early_hints: EarlyHints,
     /// True if a request says nothing but its path and that this is signed.
     is_signed: bool,
-    /// What its words are filled in from.
+    /// The source of its words.
     words: WordSource,
-    /// How servers get slashes in a row.
+    /// The way servers get slashes in a row.
     slash_runs: SlashRuns,
-    /// What programs are told, if that is what servers run.
+    /// The parameters of programs, if servers run them.
     program: Option<Box<ProgramRoute>>,
-    /// How their paths differ from those of clients.
+    /// The difference of their paths from those of clients.
     prefix: Option<PrefixChange>,
-    /// What clients get in place of what servers say; most have nothing.
+    /// The parts that clients get in place of what servers say; most have nothing.
     rewrites: Option<Rewrites>,
     /// Names of fields of responses that are ours to send, or for us alone, in lower case.
     own_fields: Vec<String>,
@@ -149,9 +149,9 @@ impl ProxyRoute {
     }
 }
 
-/// What is kept has one name, and what is signed is the path that was decided by. Otherwise they are as they were sent behind the
-/// prefix: a server that compares paths as they are would not find this prefix in `/a//b`. Nor may a path begin with two in any case,
-/// since some servers read `//host/path` (RFC 3986 §4.2), and find a path there that may be another route's.
+/// A stored response has one name, and the signed path is the one that was decided by. Otherwise they are as they were sent
+/// behind the prefix: a server that compares paths as they are would not find this prefix in `/a//b`. Nor may a path begin with
+/// two in any case, since some servers read `//host/path` (RFC 3986 §4.2), and find a path there that may be another route's.
 fn slash_runs(route: &Route) -> SlashRuns {
     let is_changed = PrefixChange::of(route).is_some();
     match route.merge_slashes || route.cache.is_some() || route.signed_urls.is_some() || is_changed
@@ -168,7 +168,7 @@ fn slash_runs(route: &Route) -> SlashRuns {
     }
 }
 
-/// What a route with CORS settings says itself.
+/// The headers that a route with CORS settings sends itself.
 const CORS: [&str; 3] = [
     "access-control-allow-origin",
     "access-control-allow-credentials",

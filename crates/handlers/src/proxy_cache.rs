@@ -188,8 +188,8 @@ pub async fn respond(
                 };
                 let at_once = invalidate(None, files.disks().within(ANSWER_TIME_MAX));
                 if request.body.is_uploaded_concurrently() {
-                    // What is kept before the write is over may be older than the rest of it. A client that takes the request back
-                    // while this is waited for ends the write.
+                    // A response that is kept before the write is over may be older than the rest of it. A client that takes
+                    // the request back while this is waited for ends the write.
                     let (until_over, over) = oneshot::channel();
                     held.invalidation = Some(Box::new(until_over));
                     invalidate(Some(over), Disks::new(WRITE_TIME_MAX));
@@ -291,7 +291,7 @@ async fn opened<'r>(route: &'r CachedRoute, files: &Files) -> Option<&'r OpenSto
     if !route.store.may_open() {
         return None;
     }
-    // Whoever begins it has patience, since much may be read; those who come meanwhile are answered past it.
+    // The request that begins it has patience, since much may be read; those that come meanwhile are answered past it.
     let disks = match route.store.is_opening() {
         true => files.disks().within(ANSWER_TIME_MAX),
         false => files.disks().again(),
@@ -311,7 +311,7 @@ fn is_failure(status: u16) -> bool {
     matches!(status, 500 | 502..=504)
 }
 
-/// What is said of a response from the store that is fresh for so long.
+/// Returns the words on a response from the store that is fresh for so long.
 fn hit(left: Duration) -> String {
     format!("hit; ttl={}", left.as_secs())
 }

@@ -199,7 +199,7 @@ fn of_route(
     }
 }
 
-/// What words stand for in what is said of a response.
+/// Returns the values of words on a response.
 fn words_of<'w>(site: &'w Site, request: &'w Request<'_>, response: &'w Response) -> Words<'w> {
     Words { answer: Some(response), ..Asked::of(request).words(site.words()) }
 }

@@ -65,9 +65,9 @@ pub struct Router {
     shown_to_others: Option<usize>,
     /// At a listener for plain HTTP, where clients are sent that ask for a site which https listeners have, and this one has not.
     https: Option<HttpsSites>,
-    /// What authorities are answered there.
+    /// The answers for authorities there.
     challenges: Option<Challenges>,
-    /// Whether it was said lately that a name has no site.
+    /// The memory whether it was said lately that a name has no site.
     unknown_name: OnceAMinute,
 }
 
@@ -82,17 +82,17 @@ pub struct Site {
     pub refuses_slash_runs: bool,
     /// The operator's fields for responses no route gives.
     pub configured: ConfiguredFields,
-    /// What is sent in place of errors.
+    /// The content in place of errors.
     error_pages: BTreeMap<u16, ErrorPage>,
     /// Which log has its lines, where the route does not say it.
     log: Destination,
-    /// What words are filled in from.
+    /// The source of words.
     words: WordSource,
-    /// What is asked before a route is looked for.
+    /// The steps before a route is looked for.
     before: AllBefore,
     /// The folders below which conditions look for files, by their numbers.
     folders: Vec<Arc<FileRoute>>,
-    /// What its servers may hand over.
+    /// The routes that its servers may hand over to.
     internal: Option<Box<InternalRoutes>>,
     /// In the order of the file.
     routes: Vec<Route>,
@@ -109,13 +109,13 @@ pub struct Site {
 /// The handler and rules at a place.
 #[derive(Debug)]
 pub struct Route {
-    /// What must hold of a request besides its path.
+    /// The conditions on a request besides its path.
     when: When,
     /// The rules before its handler; most routes have nothing of the kind.
     pub rules: Option<Box<Rules>>,
     /// The handler that answers.
     pub handler: Handler,
-    /// What is sent in place of its errors.
+    /// The content in place of its errors.
     error_pages: BTreeMap<u16, ErrorPage>,
     /// Until when clients may keep what it answers.
     pub expires: Option<Expires>,

@@ -68,7 +68,7 @@ impl Drop for UnwrittenObject {
     }
 }
 
-/// What was written to while a store could not be opened: its objects are older.
+/// The keys that were written to while a store could not be opened: its objects are older.
 #[derive(Debug, Default)]
 struct WrittenTo {
     keys: HashSet<Name>,
@@ -148,7 +148,7 @@ impl Stores {
             let mut current = store.settings();
             if *current != *settings {
                 current.clone_from(settings);
-                // What was too large may not be so any more.
+                // A key that was too large may not be so any more.
                 *store.passed() = PassedKeys::default();
             }
             match store.get() {
@@ -240,7 +240,7 @@ impl KeptStore {
         self.tried_unless_opening().is_none_or(|it| is_long_ago(*it, TRIED_AGAIN))
     }
 
-    /// Whoever needs it next tries to open it, also where that was in vain a moment ago. Waits for nobody.
+    /// The next request that needs it tries to open it, also where that was in vain a moment ago. Waits for nobody.
     fn try_again(&self) {
         if let Some(mut tried) = self.tried_unless_opening() {
             *tried = None;
@@ -365,7 +365,7 @@ impl KeptStore {
         }
         let (key, until) = (Name::of_key(key), now + time);
         if passed.keys.len() >= PASSED_MAX && !passed.keys.contains_key(&key) {
-            // What was asked for last is asked for again sooner than the others.
+            // The key that was asked for last is asked for again sooner than the others.
             let first = passed.keys.iter().min_by_key(|(_, (until, _))| *until);
             let first = first.map(|(first, _)| *first);
             first.and_then(|first| passed.keys.remove(&first));
@@ -419,7 +419,7 @@ impl WrittenTo {
     }
 }
 
-/// How all keys begin, of either scheme.
+/// The beginning of all keys, of either scheme.
 const EVERY_KEY: &str = "http";
 
 /// Keys that are told apart of those that were written to while a store could not be opened: for each of them the disk is waited for

@@ -65,7 +65,7 @@ pub(crate) struct Words<'r> {
     pub(crate) certificate: Option<&'r PeerIdentity>,
     /// The response, where its fields are what is filled in.
     pub(crate) answer: Option<&'r Response>,
-    /// What a service says of the request, where that is for its client.
+    /// The words of a service on the request, where that is for its client.
     pub(crate) vouched: Option<&'r Vouched>,
     pub(crate) source: &'r WordSource,
 }
@@ -103,7 +103,7 @@ impl<'r> Asked<'r> {
         asked_host(self.head, self.server_name)
     }
 
-    /// What words stand for in it, by what the client asked for.
+    /// Returns the values of words in it, by what the client asked for.
     pub(crate) fn words(self, source: &'r WordSource) -> Words<'r> {
         let Self { head, client, certificate, vouched, .. } = self;
         let port = head.authority().and_then(|it| it.port);
@@ -212,7 +212,7 @@ impl Words<'_> {
         (!is_empty).then_some(value)
     }
 
-    /// What a template says where the groups of an expression stand for this.
+    /// Returns the text of a template where the groups of an expression stand for this.
     pub(crate) fn text_with<'g>(
         &self,
         template: &FieldTemplate,
@@ -226,7 +226,7 @@ impl Words<'_> {
         })
     }
 
-    /// What a template says, if that is no longer than a map's text may be.
+    /// Returns the text of a template, if that is no longer than a map's text may be.
     pub(crate) fn bounded_text_with<'g>(
         &self,
         template: &FieldTemplate,
@@ -248,7 +248,7 @@ impl Words<'_> {
         Some(text)
     }
 
-    /// What a template says as a query: what clients sent decoded, or not as a part of one, begins no other argument.
+    /// Returns the text of a template as a query: what clients sent decoded, or not as a part of one, begins no other argument.
     pub(crate) fn query_with<'g>(
         &self,
         template: &FieldTemplate,
@@ -309,19 +309,19 @@ impl Words<'_> {
         (text.iter().map(|byte| as_sent(*byte)).collect(), true)
     }
 
-    /// What a group of the expression stands for by which the site has the host's name; nothing if it has it otherwise.
+    /// Returns the text of a group of the expression by which the site has the host's name; nothing if it has it otherwise.
     fn of_site_name(&self, group: &str) -> String {
         let captures = self.source.names.as_ref().and_then(|it| it.captures(self.host_name()));
         captures.and_then(|it| it.get(group).map(str::to_owned)).unwrap_or_default()
     }
 
-    /// What a map says, if nothing of it was filled in.
+    /// Returns the value of a map, if nothing of it was filled in.
     pub(crate) fn own_text(&self, name: &str) -> Option<String> {
         let map = self.source.maps.find(name)?;
         map.find(&bounded(self.text_with(&map.of, |_| &[]))).text.plain().map(str::to_owned)
     }
 
-    /// What a map says of the request. A valid configuration has no circle of maps, and bounds how many one asks.
+    /// Returns the value of a map for the request. A valid configuration has no circle of maps, and bounds how many one asks.
     fn map(&self, name: &str) -> Vec<u8> {
         let Some(map) = self.source.maps.find(name) else { return Vec::new() };
         let of = bounded(self.text_with(&map.of, |_| &[]));
@@ -400,7 +400,7 @@ impl Words<'_> {
                 None => self.scheme.usual_port().into(),
             },
             RequestWord::Uri => (*self.reference).into(),
-            // What is fetched for many is asked for by the URL that they share.
+            // An object that is fetched for many is asked for by the URL that they share.
             RequestWord::AskedUri => self
                 .head
                 .and_then(|head| {
@@ -413,7 +413,7 @@ impl Words<'_> {
                 asked.map_or_else(|| self.path(), |target| target.path.into())
             }
             RequestWord::Query => self.query().into(),
-            // What is kept for many is fetched by GET.
+            // An object that is kept for many is fetched by GET.
             RequestWord::Method => self
                 .head
                 .map_or(Cow::Borrowed("GET"), |head| head.method().as_str().to_owned().into()),

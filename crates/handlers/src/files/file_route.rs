@@ -144,7 +144,7 @@ pub struct OtherRoutes {
     own: Box<[usize]>,
     /// This one: its conditions hold where it is asked, and those of the others are not known here.
     number: Option<usize>,
-    /// What `root` replaces of a path.
+    /// The part of a path that `root` replaces.
     replaced: Box<str>,
     /// True if what the site has before routes is asked of each path that files lead to.
     is_asked_anew: bool,

@@ -35,13 +35,13 @@ use super::{OpenFile, compressed};
 #[derive(Debug)]
 pub struct Finder {
     disks: Disks,
-    /// What error pages lie on of which that is not known yet.
+    /// The device of error pages of which that is not known yet.
     pages: Arc<Device>,
     /// Threads that compress; no device at all.
     compressing: Arc<Device>,
-    /// How many of all workers' may be at work.
+    /// The number of all workers' that may be at work.
     encoders: EncoderPlaces,
-    /// What they are busy with.
+    /// The compressions under way.
     compressed_now: RefCell<HashSet<Compression>>,
     /// For small files; `None` leaves all of them on disk.
     memory: Option<FileMemory>,
@@ -135,7 +135,7 @@ impl Finder {
             seen =
                 self.disks.wait_until(&device, deadline, look).await.map_err(|_| Errno::AGAIN)?;
         }
-        // What is mounted there may hang, and the root's device goes on being served.
+        // A mount there may hang, and the root's device goes on being served.
         if let Ok((below, LocateOutcome::Beyond(part))) = &seen {
             let device = self.disks.behind(below.root.device(), part);
             let look = looking(Reach::Anywhere);
@@ -189,7 +189,7 @@ impl Finder {
                     None => (None, Mark::Nothing),
                 }
             }
-            // What there is no room for has the same mark.
+            // A file for which there is no room has the same mark.
             Some(None) if known.is_none() => {
                 let read = self.read(&file, identity, deadline, (), hash).await?;
                 (None, read.map_or(Mark::Nothing, |(mark, ())| mark))
@@ -223,8 +223,8 @@ impl Finder {
         }
     }
 
-    /// What is read of a small file, at once if no disk is waited for; none if it is just being changed. Comes back with `kept`, which
-    /// lasts as long as the reading does, whoever waits for it.
+    /// Returns the content of a small file, at once if no disk is waited for; none if it is just being changed. Comes back with
+    /// `kept`, which lasts as long as the reading does, whoever waits for it.
     async fn read<T: Send + 'static, K: Send + 'static>(
         &self,
         file: &Arc<OpenFile>,
@@ -407,8 +407,8 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// Whether the beginning of a file has to be waited for, or whatever is wrong with it. Those who say nothing about that are read
-/// with care later.
+/// Tells whether the beginning of a file has to be waited for, or whatever is wrong with it. Those who say nothing about that
+/// are read with care later.
 fn is_out_of_reach(file: &OpenFile) -> bool {
     let residency = || transfer::residency(file.file(), 0, 1);
     file.bytes() > 0

@@ -83,7 +83,7 @@ pub const GONE: &str = "gone";
 /// The half of a note that says in which state something was seen.
 const STATE: u64 = u32::MAX as u64;
 
-/// What was seen last, of all routes together: 64 KiB. Where more is seen than there are places for, a discovery of something that its
+/// The last sightings, of all routes together: 64 KiB. Where more is seen than there are places for, a discovery of something that its
 /// worker did not remember may be missed, and none is made that is not.
 static SEEN: [[AtomicU64; 4]; SETS] = [const { [const { AtomicU64::new(0) }; 4] }; SETS];
 const SETS: usize = 2_048;

@@ -267,7 +267,7 @@ impl Files {
         respond::respond(&*entry.map_err(locate::status_of)?, head, &*self.clock)
     }
 
-    /// What was seen. Below a new root nothing is what is remembered, by any worker.
+    /// Returns the sighting. Below a new root nothing is what is remembered, by any worker.
     fn seen<T>(
         &self,
         route: &FileRoute,
@@ -355,8 +355,8 @@ impl Files {
         Ok(entry)
     }
 
-    /// Meets a file that is read: says if its hash is known, and if it is to be remembered. What is compressed here always is, and so
-    /// is what takes the place of what its path named before.
+    /// Meets a file that is read: says if its hash is known, and if it is to be remembered. A file that is compressed here
+    /// always is, and so is one that takes the place of what its path named before.
     fn meet(&self, route: &FileRoute, is_known: bool, found: &mut Found) -> (bool, bool) {
         let identity = &found.facts.identity;
         if self.finder.memory().is_some_and(|memory| memory.is_for(identity.bytes)) {
@@ -434,7 +434,7 @@ fn key<'k>(route: &FileRoute, below: &'k str, head: &Head) -> KeyRef<'k> {
     } else {
         let preference =
             CodingPreference::negotiate(&route.offered, head.header_values("accept-encoding"));
-        // What is compressed here may come out otherwise another time: no range of it is sent.
+        // A body that is compressed here may come out otherwise another time: no range of it is sent.
         match !route.compression.codings.is_empty()
             && (!route.compression.is_for(head) || range::requested(head).is_some())
         {
@@ -459,6 +459,6 @@ fn add_slash(route: &FileRoute, target: Target<'_>, asked: &str) -> Result<Respo
     }
 }
 
-/// What keeps the names in a listing from doing anything, unless the operator says otherwise.
+/// The headers that keep the names in a listing from doing anything, unless the operator says otherwise.
 const LISTING_FIELDS: [(&str, &str); 2] =
     [("content-security-policy", CONTENT_SECURITY_POLICY), ("x-content-type-options", "nosniff")];

@@ -228,7 +228,7 @@ impl<'v> ListingPage<'v> {
     }
 }
 
-/// Whether an entry is a folder, if the file system says so along with its name and no more has to
+/// Tells whether an entry is a folder, if the file system says so along with its name and no more has to
 /// be known to sort it.
 fn kind_at_hand(entry: &DirEntry, view: &View) -> Option<bool> {
     if view.sort.key != SortKey::Name {
@@ -241,7 +241,7 @@ fn kind_at_hand(entry: &DirEntry, view: &View) -> Option<bool> {
     }
 }
 
-/// What is known of a name in a folder, without asking what is mounted there where that is not within reach.
+/// Returns the facts on a name in a folder, without asking what is mounted there where that is not within reach.
 fn stat_within(folder: &OwnedFd, name: &[u8], reach: Reach) -> Result<Stat, Errno> {
     if reach == Reach::Anywhere {
         return statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
@@ -250,7 +250,7 @@ fn stat_within(folder: &OwnedFd, name: &[u8], reach: Reach) -> Result<Stat, Errn
     fstat(openat2(folder, name, flags, Mode::empty(), ResolveFlags::NO_XDEV)?)
 }
 
-/// What is shown of a name: symlinks as what they lead to, if the root's policy follows them. One that leads further
+/// Returns the item of a name: symlinks as what they lead to, if the root's policy follows them. One that leads further
 /// than the reach is [`Errno::XDEV`].
 fn item(
     root: &Root,

@@ -67,7 +67,8 @@ pub enum Purpose {
 }
 
 impl Sought<'_> {
-    /// How a file is opened. Only what the kernel remembers is not read: elsewhere, opening asks for the present state.
+    /// Returns the flags with which a file is opened. Only what the kernel remembers is not read: elsewhere, opening asks for
+    /// the present state.
     fn flags(&self, reach: Reach) -> OFlags {
         match (self.purpose, reach) {
             (Purpose::Compare, Reach::Cached) | (Purpose::Exist, _) => OFlags::PATH,
@@ -75,7 +76,7 @@ impl Sought<'_> {
         }
     }
 
-    /// How a file is opened of which its name says so much. What is never sent is never read.
+    /// Returns the flags with which a file is opened of which its name says so much. A file that is never sent is never read.
     fn flags_of(&self, path: &str, reach: Reach) -> OFlags {
         match self.nature(path) {
             Nature::File => self.flags(reach),
@@ -107,7 +108,7 @@ pub enum LocateOutcome {
     Program {
         /// Its path below the root, without a leading slash.
         path: String,
-        /// What of the path goes on behind it.
+        /// The part of the path that goes on behind it.
         path_info: String,
     },
     /// Nothing that may be served, as a status code says it.
@@ -164,7 +165,7 @@ pub struct Facts {
     pub path: Box<str>,
 }
 
-/// What an open descriptor is.
+/// The kind of an open descriptor.
 enum FileKind {
     Regular(FileStamp),
     Directory,
@@ -375,7 +376,7 @@ fn found(
     reach: Reach,
 ) -> LocateOutcome {
     let file_system = match reach {
-        // What was found without leaving it lies on the root's own mount.
+        // A file that was found without leaving it lies on the root's own mount.
         Reach::Cached | Reach::Device => root.file_system(),
         Reach::Anywhere => FileSystem::of(fd.as_fd()).unwrap_or_default(),
     };

@@ -38,7 +38,7 @@ impl FileMemory {
             taken: Arc::default(),
             // As much again for what is not remembered any more.
             bytes_max: remembered_bytes_max.saturating_mul(2),
-            // What is never remembered would be read for each of its responses.
+            // A file that is never remembered would be read for each of its responses.
             file_bytes_max: file_bytes_max.min(remembered_whole_max),
         })
     }
@@ -85,7 +85,7 @@ impl<B: AsRef<[u8]>> AsRef<[u8]> for Filled<B> {
     }
 }
 
-/// What is remembered beside a file's bytes, about.
+/// The memory for an entry beside a file's bytes, about.
 const ENTRY_BYTES: u64 = 1_024;
 /// This part is for what was met before, and for gaps.
 const BESIDE_SHARE: u64 = 8;

@@ -34,7 +34,7 @@ impl ContentTypes {
     /// The value of `content-type` for a file of this name.
     pub fn of(&self, file_name: &str) -> String {
         let extension = match file_name.rsplit_once('.') {
-            // What begins with a dot has none for that.
+            // A name that begins with a dot has none for that.
             Some((stem, extension)) if !stem.is_empty() && !stem.ends_with('/') => {
                 extension.to_ascii_lowercase()
             }

@@ -239,11 +239,11 @@ fn is_soon(met_ago: u32, remembered: usize) -> bool {
 
 /// An entry's own size, its key's, and the stores' share, rounded up.
 const ENTRY_OVERHEAD_BYTES: usize = 512;
-/// What comes and goes leaves gaps, in which nothing as large fits: this part of it.
+/// Entries that come and go leave gaps, in which nothing as large fits: this part of it.
 const GAPS_SHARE: usize = 16;
-/// What an entry takes beside its bytes, about.
+/// The memory for an entry beside its bytes, about.
 const FREE_BYTES_MIN: u64 = 1_024;
-/// What is asked for again while less than this part of what is remembered was looked for takes the place of another.
+/// A file that is asked for again while less than this part of what is remembered was looked for takes the place of another.
 const EXCHANGED_SHARE: usize = 4;
 /// However little is remembered, what is asked for again and again replaces what nobody asks for.
 const SOON_MIN: usize = 64;

@@ -111,7 +111,8 @@ fn names_of(folder: &Path) -> Vec<PathBuf> {
     std::iter::once(folder.to_owned()).chain(real).collect()
 }
 
-/// What the names of a route's programs end with. Its one program is never sent either; one without an extension counts by its whole name.
+/// Returns the ends of the names of a route's programs. Its one program is never sent either; one without an extension counts
+/// by its whole name.
 fn endings_of(route: &Route) -> Vec<String> {
     let Some(fastcgi) = &route.fastcgi else { return Vec::new() };
     // Without a folder of files the route looks for none of them.
@@ -196,7 +197,7 @@ fn ends_with(name: &str, ending: &str) -> bool {
 }
 
 /// True if an extension stands in a name with no letter or digit behind it, as in what editors, administrators and packages leave beside
-/// a file. What is no extension may have other signs around it.
+/// a file. An ending that is no extension may have other signs around it.
 fn stands_in(name: &str, ending: &str) -> bool {
     let is_sign = |sign: char| !sign.is_ascii_alphanumeric();
     if !ending.starts_with('.') {

@@ -22,7 +22,7 @@ use super::folder::{Folder, identity_of};
 /// The reach of a look-up. A step that would go further fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// What the kernel remembers of the device that the root lies on; else [`Errno::AGAIN`].
+    /// A lookup in the kernel's memory of the device on which the root lies; else [`Errno::AGAIN`].
     Cached,
     /// All of that device, which may have to be waited for; else [`Errno::XDEV`].
     Device,
@@ -155,7 +155,7 @@ impl Root {
         let flags = flags | OFlags::CLOEXEC;
         let own = self.resolve | ResolveFlags::NO_XDEV;
         match reach {
-            // What is mounted below the root may be remote, and opening there may wait.
+            // A mount below the root may be remote, and opening there may wait.
             Reach::Cached => open_cached(&self.folder, path, flags, own),
             Reach::Device => {
                 let opened = open_twice(&self.folder, path, flags, own);
@@ -188,13 +188,13 @@ impl Root {
         loop {
             attempts -= 1;
             match open_twice(&self.folder, path, flags, self.resolve) {
-                // A rename or mount raced with a ".." in a symlink; openat2(2) asks to try again. Who renames all the time
-                // may have been waiting for this processor.
+                // A rename or mount raced with a ".." in a symlink; openat2(2) asks to try again. A program that renames all
+                // the time may have been waiting for this processor.
                 Err(Errno::AGAIN | Errno::INTR) if attempts > 0 => std::thread::yield_now(),
                 Err(Errno::XDEV) => {
                     let real = self.real_path(path)?;
                     match openat2(&self.folder, &real, flags, Mode::empty(), self.resolve) {
-                        // What the path names changed meanwhile: find out again.
+                        // The target of the path changed meanwhile: find out again.
                         Err(Errno::AGAIN | Errno::INTR | Errno::NOENT | Errno::XDEV)
                             if attempts > 0 => {}
                         result => return result,

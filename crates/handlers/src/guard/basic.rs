@@ -19,7 +19,7 @@ use super::password::{self, fits};
 use super::users::{Users, UsersMistake};
 use super::{Guards, Refusal};
 
-/// What a route asks for.
+/// The credentials that a route demands.
 #[derive(Debug)]
 pub(super) struct BasicAuth {
     users: Users,
@@ -31,11 +31,11 @@ pub(super) struct Verdicts {
     /// By keyed hash: no password is kept.
     key: MacKey,
     right: RefCell<Cache<Mac, Right>>,
-    /// What is being checked. A page asks for all that is on it at once, with the same password.
+    /// The checks under way. A page asks for all that is on it at once, with the same password.
     under_way: RefCell<HashMap<Mac, watch::Receiver<Option<Verdict>>>>,
 }
 
-/// What came of a check.
+/// The outcome of a check.
 #[derive(Clone)]
 enum Verdict {
     Right(Arc<str>),
@@ -55,7 +55,7 @@ impl Verdicts {
         Self { key: MacKey::random(), right, under_way: RefCell::default() }
     }
 
-    /// What was or is being found out about these credentials; else the caller is to find it out.
+    /// Returns what was or is being found out about these credentials; else the caller is to find it out.
     async fn known(&self, tag: &Mac, now: Duration) -> Result<Verdict, Check<'_>> {
         loop {
             let known = self.right.borrow().get(tag).cloned();

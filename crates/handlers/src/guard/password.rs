@@ -31,7 +31,7 @@ pub(super) fn note_processors() {
     PROCESSORS.get_or_init(process::cpus_allowed);
 }
 
-/// Whether a password that a client sent fits a hash.
+/// Tells whether a password that a client sent fits a hash.
 pub(super) async fn fits(
     hash: Arc<Hash>,
     password: Zeroizing<Vec<u8>>,
@@ -108,7 +108,7 @@ fn run(processors: &[usize]) {
 
 fn check_next(queue: &Queue<Job>) {
     let (client, Job { hash, password, answer }) = queue.next();
-    // Who asked may be gone.
+    // The client may be gone.
     let fits = (!answer.is_closed()).then(|| hash.fits(&password));
     // Before the answer: whoever gets it may ask again.
     queue.done(client);

@@ -109,7 +109,7 @@ fn says_no_more(request: &Request<'_>, query: &str) -> bool {
     reads && request.body.framing() == BodyFraming::None && query.split('&').all(is_known)
 }
 
-/// What is signed of a client.
+/// Returns the text that is signed of a client.
 fn signed_client(client: ClientHost) -> String {
     client.network().to_string()
 }

@@ -22,7 +22,7 @@ pub(super) struct Users {
     pub(super) number: u64,
 }
 
-/// How a password is checked.
+/// The way a password is checked.
 #[derive(Debug)]
 pub(super) enum Hash {
     Bcrypt(Box<str>),
@@ -77,7 +77,7 @@ impl Users {
             if name.chars().any(char::is_control) {
                 return Err(wrong("a name holds no control characters", None));
             }
-            // What follows another colon is a remark.
+            // Text behind another colon is a remark.
             let hash = rest.split(':').next().unwrap_or(rest);
             let hash = Hash::read(hash, threads).map_err(|why| wrong(&why, Some(name)))?;
             let hash = Arc::new(hash);
@@ -165,7 +165,7 @@ fn refuse_large(kibibytes: u32, threads: usize, memory_bytes: Option<u64>) -> Re
     ))
 }
 
-/// What this process may use, as it was when it was first asked.
+/// The memory that this process may use, as it was when it was first asked.
 static MEMORY_BYTES: LazyLock<Option<u64>> =
     LazyLock::new(|| Limits::of_this_process().memory_bytes);
 

@@ -131,7 +131,7 @@ pub async fn respond(
 }
 
 impl ProxyRoute {
-    /// True if a request asks to become a tunnel, and this route has them. What has a body changes no protocol.
+    /// True if a request asks to become a tunnel, and this route has them. A request with a body changes no protocol.
     pub(crate) fn is_asked_to_upgrade(&self, request: &Request<'_>) -> bool {
         self.takes_upgrades
             && request.body.framing().is_empty()
@@ -177,7 +177,7 @@ async fn ask(
     // The answer of a server that is passed on if no other takes the request.
     let mut kept: Option<KeptAnswer> = None;
     let (in_flight, head, sent) = loop {
-        // What is matched is not named: a name would keep its memory while the server is waited for.
+        // The matched value is not named: a name would keep its memory while the server is waited for.
         let mut in_flight =
             match begin(&mut upstream, pool, &mut attempts, reuse, request, trace).await {
                 Ok(in_flight) => in_flight,
@@ -300,7 +300,7 @@ async fn begin(
     Ok(request.body.while_there(pin!(pool.until_drained(begin))).await??)
 }
 
-/// How much of a request had been sent when its response began.
+/// The part of a request that had been sent when its response began.
 enum Sent {
     Whole,
     Part,
@@ -412,7 +412,7 @@ fn takes_trailers(head: &Head) -> bool {
 
 const AUTHORIZATION: &str = "authorization";
 
-/// What servers are asked with.
+/// The methods with which servers are asked.
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 /// Notes that a client has gone while others ask for the same.

@@ -21,7 +21,7 @@ pub struct BodyStore<'w> {
     pub disks: &'w Disks,
 }
 
-/// What becomes of a body before a server gets it.
+/// The treatment of a body before a server gets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Buffering {
     /// It is passed on as it comes.
@@ -33,7 +33,7 @@ pub(super) enum Buffering {
     Replaced,
 }
 
-/// What servers get in place of what clients send.
+/// The parts that servers get in place of what clients send.
 #[derive(Debug)]
 pub(super) struct Replaced {
     pub(super) method: Option<BackendMethod>,
@@ -62,7 +62,7 @@ pub(super) enum StoreError {
 }
 
 impl ProxyRoute {
-    /// What becomes of the body of a request.
+    /// Returns the treatment of a request's body.
     pub(super) fn buffering(&self, request: &Request<'_>) -> Buffering {
         let framing = request.body.framing();
         let has_no_length = framing == BodyFraming::Chunked;

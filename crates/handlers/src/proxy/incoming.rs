@@ -20,7 +20,7 @@ use crate::words::{Asked, Words};
 pub(crate) enum Asker<'r> {
     /// That of one client.
     One(&'r Request<'r>),
-    /// What many ask for.
+    /// The target for which many ask.
     Many(&'r SharedTarget),
 }
 
@@ -125,7 +125,7 @@ impl ProxyRoute {
         }
     }
 
-    /// What words stand for in an answer: for the request of one, as in the request that its server gets.
+    /// Returns the values of words in an answer: for the request of one, as in the request that its server gets.
     fn words_of<'w>(&'w self, asker: Asker<'w>) -> Words<'w> {
         match asker {
             Asker::Many(target) => self.shared_words(target),
@@ -179,5 +179,5 @@ const OF_CACHING: [&[u8]; 2] = [b"cache-control", b"expires"];
 /// Room that most names find enough.
 const NAME_BYTES_USUAL: usize = 64;
 
-/// What we say of each response ourselves.
+/// The headers that we write into each response ourselves.
 const OURS: [&[u8]; 2] = [b"content-length", b"server"];

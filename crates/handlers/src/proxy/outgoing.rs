@@ -85,7 +85,7 @@ impl ProxyRoute {
             // Its body is announced once it is there.
             return Some(outgoing);
         }
-        // What changes its protocol has no body, and some servers take a length of zero for one.
+        // A request that changes its protocol has no body, and some servers take a length of zero for one.
         let framing = if asks_upgrade { BodyFraming::None } else { request.body.framing() };
         if !framing.is_empty() && head.expects_continue() {
             outgoing.field("expect", "100-continue");
@@ -94,7 +94,7 @@ impl ProxyRoute {
         Some(outgoing.ended())
     }
 
-    /// What words stand for in a request for this host, path and reference.
+    /// Returns the values of words in a request for this host, path and reference.
     pub(super) fn words_for<'w>(
         &'w self,
         request: &'w Request<'_>,
@@ -116,7 +116,7 @@ impl ProxyRoute {
         }
     }
 
-    /// What chooses the server of a request, if that is a text of it, and not empty.
+    /// Returns the text that chooses the server of a request, if that is a text of it, and not empty.
     pub(super) fn key_of(&self, words: &Words<'_>) -> Option<NonZero<u64>> {
         let template = self.upstream.backend.settings.hash.as_ref()?;
         // One that is never 0 takes half of the memory, in each request that is passed on.
@@ -193,7 +193,7 @@ impl ProxyRoute {
         names.any(|(own, _)| are_one_to_gateways(own.as_bytes(), name))
     }
 
-    /// What a service has said of the client, as far as this route is to tell it.
+    /// Returns what a service has said of the client, as far as this route is to tell it.
     pub(super) fn vouched<'r>(
         &'r self,
         request: &'r Request<'_>,
@@ -291,7 +291,7 @@ pub(super) fn is_ours(name: &[u8]) -> bool {
     is_of_proxies(name) || ["host", "content-length", "expect"].into_iter().any(is)
 }
 
-/// What a request is called, if its client says it; else by us.
+/// The header with the name of a request, if its client says it; else it is ours.
 pub(super) const REQUEST_ID: &str = "x-request-id";
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use kettle_exchange::request::as_read_otherwise;
 
 use super::rewrites::behind_slashes;
 
-/// What of a path servers are not sent, and what they are sent before it.
+/// The part of a path that servers are not sent, and what they are sent before it.
 #[derive(Debug)]
 pub(super) struct PrefixChange {
     /// The beginning that is taken off.
@@ -55,7 +55,8 @@ impl PrefixChange {
     }
 }
 
-/// What may follow whole segments, as browsers read it: they take a backslash for a slash, and leave tabs and line ends out.
+/// The signs that may follow whole segments, as browsers read it: they take a backslash for a slash, and leave tabs and line
+/// ends out.
 const ENDS: [char; 7] = ['/', '?', '#', '\\', '\t', '\n', '\r'];
 
 /// Two parts of a path, which begins with one slash.

@@ -17,14 +17,14 @@ use super::ProxyRoute;
 use super::outgoing::{REQUEST_ID, add_host, is_ours};
 use crate::words::{Words, header, protocol};
 
-/// What programs of a route are told that is the same for all requests.
+/// The parameters of a route's programs that are the same for all requests.
 #[derive(Debug)]
 pub(super) struct ProgramRoute {
     kind: Kind,
     /// The folder of the route's files, as the application sees it.
     root: Option<String>,
     takes_path_info: bool,
-    /// What of a path `root` replaces, and what it is behind where there is no `root`.
+    /// The part of a path that `root` replaces, and what it is behind where there is no `root`.
     replaced: String,
     prefix: String,
     /// None if the site has no exact name.
@@ -34,7 +34,7 @@ pub(super) struct ProgramRoute {
     regex: Option<Expression>,
 }
 
-/// What decides which program runs.
+/// The kind of rule that decides which program runs.
 #[derive(Debug)]
 enum Kind {
     /// The file that was found below the route's root, or else this program.
@@ -218,7 +218,7 @@ impl ProxyRoute {
         outgoing.if_sound()
     }
 
-    /// What follows from the host, the scheme and the configuration alone.
+    /// Returns the parameters that follow from the host, the scheme and the configuration alone.
     fn begun(
         &self,
         route: &ProgramRoute,
@@ -246,7 +246,7 @@ impl ProxyRoute {
         Some(outgoing)
     }
 
-    /// What the operator has them told.
+    /// Writes the operator's own parameters.
     fn say_own(&self, told: &mut Told<'_>, words: &Words<'_>, path: &str) {
         for (name, values) in &self.request_headers {
             let values: Vec<_> = values.iter().filter_map(|value| words.fill(value)).collect();

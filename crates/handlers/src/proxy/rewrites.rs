@@ -30,7 +30,7 @@ enum Fitting {
     Expression(Expression),
 }
 
-/// How much of what a server says a text stands for.
+/// The part of what a server says for which a text stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
     Beginning,
@@ -110,7 +110,7 @@ impl Rule {
         Self { from, to: entry.filled().unwrap_or_default() }
     }
 
-    /// What takes the place of a text, if it fits.
+    /// Returns the text in the place of another, if it fits.
     fn apply(&self, text: &[u8], extent: Extent, words: &Words<'_>) -> Option<Vec<u8>> {
         let to = || words.text_with(&self.to, |_| &[]);
         match &self.from {
@@ -138,13 +138,13 @@ impl Rule {
     }
 }
 
-/// What the first rule that fits says.
+/// Returns the text of the first rule that fits.
 fn rewritten(rules: &[Rule], text: &[u8], extent: Extent, words: &Words<'_>) -> Option<Vec<u8>> {
     rules.iter().find_map(|rule| rule.apply(text, extent, words))
 }
 
-/// What stands behind the slashes at the beginning of a path; `None` of what begins otherwise. Browsers read `\` as `/`, leave out
-/// tabs and ends of lines, and begin at none of the controls and spaces in front.
+/// Returns the text behind the slashes at the beginning of a path; `None` of one that begins otherwise. Browsers read `\` as
+/// `/`, leave out tabs and ends of lines, and begin at none of the controls and spaces in front.
 pub(super) fn behind_slashes(location: &[u8]) -> Option<&[u8]> {
     let begun = location.iter().position(|byte| *byte > b' ')?;
     let (_, path) = location.split_at_checked(begun)?;

@@ -52,7 +52,7 @@ impl SharedTarget {
 }
 
 impl ProxyRoute {
-    /// What a request asks for, with this path; `None` if it says no host.
+    /// Returns the shared target of a request with this path; `None` if it says no host.
     pub(crate) fn shared_target(&self, path: &str, request: &Request<'_>) -> Option<SharedTarget> {
         let head = &*request.head;
         let host = self.host_of(head, request.presented().server_name)?;
@@ -116,7 +116,7 @@ impl ProxyRoute {
         Some(outgoing.ended())
     }
 
-    /// What words stand for in it: what the key has, and no more.
+    /// Returns the values of words in it: what the key has, and no more.
     pub(super) fn shared_words<'w>(&'w self, target: &'w SharedTarget) -> Words<'w> {
         Words {
             head: None,
@@ -132,8 +132,8 @@ impl ProxyRoute {
         }
     }
 
-    /// What a map says of a request for this path; `None` if that has words. For what `is_shared` it says the same to all who ask for
-    /// the same.
+    /// Returns the value of a map for a request for this path; `None` if that has words. For what `is_shared` it says the same
+    /// to all who ask for the same.
     pub(crate) fn text_of_map(
         &self,
         map: &str,
@@ -158,7 +158,7 @@ impl ProxyRoute {
         signed.map_or(reference, |(path, _)| path)
     }
 
-    /// How long servers may send nothing.
+    /// Returns the time for which servers may send nothing.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
     }

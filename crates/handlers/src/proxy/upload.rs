@@ -17,7 +17,7 @@ use kettle_upstream::{BodyCoding, InFlight, UpstreamError};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-/// How far a body got.
+/// The progress of a body.
 pub(super) enum Upload {
     /// The server has all of it.
     Complete,
@@ -25,9 +25,9 @@ pub(super) enum Upload {
     Answered(ResponseHead<Bytes>),
     /// The server's response begins, and the body is to go on beside it.
     Concurrent {
-        /// How.
+        /// The head.
         head: ResponseHead<Bytes>,
-        /// What the server has not taken yet of the last piece.
+        /// The part of the last piece that the server has not taken yet.
         unsent: Vec<u8>,
         /// True if that is the end of the body.
         has_ended: bool,
@@ -42,7 +42,7 @@ pub(super) enum UploadError {
     Upstream(UpstreamError),
     /// The client has gone while the server took nothing.
     Disconnected,
-    /// What was stored cannot be read.
+    /// A stored body cannot be read.
     Spool(SpoolError),
 }
 
@@ -55,7 +55,7 @@ impl From<UpstreamError> for UploadError {
 /// A body on its way.
 struct Sending<'e> {
     in_flight: &'e mut InFlight,
-    /// What a response left of the piece that was being sent.
+    /// The part of the piece being sent that a response left.
     unsent: Vec<u8>,
     /// True if that was the last one.
     has_ended: bool,
@@ -132,7 +132,7 @@ async fn await_go_on(
 }
 
 impl Sending<'_> {
-    /// How far the body got.
+    /// Returns the progress of the body.
     fn concluded(self, answer: Option<ResponseHead<Bytes>>) -> Upload {
         let Self { unsent, has_ended, .. } = self;
         match answer {
@@ -267,7 +267,7 @@ async fn while_taken<T>(
     }
 }
 
-/// Whether all of a response is here. What is broken is of no use to anybody's waiting either.
+/// Tells whether all of a response is here. A broken response is of no use to anybody's waiting either.
 fn is_whole(
     head: &ResponseHead<Bytes>,
     is_head: bool,

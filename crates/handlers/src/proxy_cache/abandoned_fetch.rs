@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use kettle_cache::Fill;
 
-/// How long nobody has read what arrives, and how much of it came meanwhile.
+/// The time for which nobody has read what arrives, and how much of it came meanwhile.
 #[derive(Default)]
 pub(super) struct AbandonedFetch {
     since: Option<(Instant, u64)>,
@@ -41,11 +41,11 @@ fn is_given_up(
     unread_for >= UNREAD_TIME_MIN && (is_draining || !is_small || unread_for >= UNREAD_TIME_MAX)
 }
 
-/// What nobody reads goes on for this long in any case, and no longer than that.
+/// A fetch that nobody reads goes on for this long in any case, and no longer than that.
 const UNREAD_TIME_MIN: Duration = Duration::from_secs(2);
 const UNREAD_TIME_MAX: Duration = Duration::from_mins(5);
 
-/// What may be missing of an object that nobody reads, if it is more than what is there.
+/// The bytes that may be missing of an object that nobody reads, if they are more than those there.
 const UNREAD_BYTES_MAX: u64 = 16 * 1_024 * 1_024;
 
 #[cfg(test)]

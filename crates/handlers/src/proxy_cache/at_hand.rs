@@ -24,7 +24,7 @@ pub struct Begun {
     pub(super) sought: Sought,
 }
 
-/// What came of looking at what is at hand.
+/// The outcome of a look at what is at hand.
 #[derive(Debug, Default)]
 pub(super) enum Sought {
     /// Nothing was looked at.
@@ -105,7 +105,7 @@ pub(super) fn meet(
     files.meet_object(route.number, asked.fetch_key(), &known.name(), known.bytes())
 }
 
-/// What the kernel has at hand; `None` if a thread has to look.
+/// Returns the object that the kernel has at hand; `None` if a thread has to look.
 pub(super) fn find(
     route: &CachedRoute,
     files: &Files,
@@ -118,7 +118,7 @@ pub(super) fn find(
     Some(made_ready(route, files, asked, look, found, met))
 }
 
-/// What was found, ready to be answered with. It is remembered while it is fresh.
+/// Returns the object that was found, ready to be answered with. It is remembered while it is fresh.
 pub(super) fn made_ready(
     route: &CachedRoute,
     files: &Files,
@@ -138,7 +138,7 @@ pub(super) fn made_ready(
     object
 }
 
-/// What was kept, as clients get it by the settings of today.
+/// Returns a stored head, as clients get it by the settings of today.
 pub(super) fn as_passed_on<'h>(route: &CachedRoute, head: &'h ObjectHead) -> Cow<'h, ObjectHead> {
     match route.proxy.still_passed_on(head.status, &head.lines) {
         Some(lines) => Cow::Owned(ObjectHead { lines, ..head.clone() }),

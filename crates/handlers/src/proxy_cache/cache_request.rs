@@ -48,7 +48,7 @@ impl CacheRequest {
         self.target.uri()
     }
 
-    /// What is asked for once, however many ask; and what a worker remembers an object by.
+    /// Returns the key by which an object is fetched once, however many ask, and by which a worker remembers it.
     pub(super) fn fetch_key(&self) -> &str {
         self.variant.as_deref().unwrap_or(self.key())
     }
@@ -62,7 +62,7 @@ impl CacheRequest {
         self
     }
 
-    /// What this request says in a field that responses vary by.
+    /// Returns the value of this request in a field by which responses vary.
     pub(super) fn value(&self, name: &str) -> Vec<u8> {
         match self.seen(name) {
             Some(value) => value.to_vec(),

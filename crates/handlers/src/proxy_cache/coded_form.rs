@@ -76,7 +76,7 @@ impl CachedRoute {
             };
             // A disk that does not answer has the place until it does.
             let Ok((Err(error), place)) = disks.wait_for(&device, keep).await else { return };
-            // What was purged meanwhile says nothing of others.
+            // The answer to a request that was purged meanwhile says nothing of others.
             if error.is_for_the_operator() {
                 store.failed(&error);
                 sleep(AFTER_FAILURE).await;

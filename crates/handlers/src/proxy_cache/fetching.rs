@@ -39,7 +39,7 @@ pub(super) struct Fetching {
     pub(super) pool: Rc<Pool>,
     pub(super) asked: Arc<CacheRequest>,
     pub(super) outgoing: OutgoingRequest,
-    /// What is there, where the backend is asked if that is still good.
+    /// The object that is there, where the backend is asked if it is still good.
     pub(super) validated: Option<ObjectVersion>,
     /// True if what is there is better than an error.
     pub(super) may_be_stale: bool,
@@ -60,7 +60,7 @@ pub(super) struct Fetching {
     pub(super) shared: SharedRequest,
 }
 
-/// What came of it, for the request that began it.
+/// The outcome of it, for the request that began it.
 pub(super) enum Fetched {
     /// With a place among its readers: from here on it is not given up, however long the request is in passing on an interim
     /// response.
@@ -113,7 +113,7 @@ impl Fetching {
         }
         let mut response = match response {
             Ok(response) if !(self.may_be_stale && is_failure(response.head.status())) => response,
-            // Who has joined comes behind its time, and gets the backend's own answer rather than our page.
+            // A request that has joined comes behind its time, and gets the backend's own answer rather than our page.
             Ok(_) if self.is_ahead => return self.arriving.tell(FetchState::Alone),
             failed => {
                 let status = failed.map_or_else(|error| error.status(), |it| it.head.status());
@@ -182,7 +182,7 @@ impl Fetching {
         if let Some(not_kept) = not_kept {
             self.remember(status, not_kept);
         }
-        // What was old when it was sent is no better than what may still be used in its place.
+        // A response that was old when it was sent is no better than one that may still be used in its place.
         if !(self.may_be_stale && not_kept == Some(NotKept::Outlived)) {
             self.displace(status).await;
         }

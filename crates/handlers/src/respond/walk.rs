@@ -37,10 +37,10 @@ pub(super) enum Failure {
     Error(HttpError),
 }
 
-/// What came of asking a route.
+/// The outcome of asking a route.
 pub(super) enum Step {
     Answer(Answer),
-    /// What is looked for belongs to another route.
+    /// The path belongs to another route.
     Elsewhere(String),
     /// A file stands for what is looked for.
     Led(String),
@@ -87,14 +87,14 @@ pub(super) fn is_whole_of(site: &Site, route: &Route, path: &str, asked: Asked<'
     }
 }
 
-/// What came of a request that went from route to route.
+/// The outcome of a request that went from route to route.
 pub(super) struct Outcome<'s> {
     pub(super) answer: Answer,
     /// The route that the request came to, whose log has it.
     pub(super) route: Option<&'s Route>,
     /// The route whose fields and times the answer has: another one where that answers in place of an error.
     pub(super) said_by: Option<&'s Route>,
-    /// What caches are told of it, because it is not for everybody.
+    /// The word to caches about it, because it is not for everybody.
     pub(super) control: Option<CacheControl>,
 }
 
@@ -115,7 +115,7 @@ pub(super) async fn respond_slowly<'s>(
         route = None;
     }
     let (mut is_first, mut over) = (true, HandedOver::default());
-    // Whoever was not let in on the way sees nothing of where it led.
+    // A client that was not let in on the way sees nothing of where it led.
     let mut control = None;
     for _ in 0..STEPS_MAX {
         if outcome.is_some() {
@@ -184,7 +184,7 @@ fn failed(
     let (reason, outcome) = match failure {
         Failure::Error(error) => return Err(error),
         Failure::Denied(response) => {
-            // What leads elsewhere for ever would be kept by browsers.
+            // A redirect that leads elsewhere for ever would be kept by browsers.
             let is_redirect = response.status < 400;
             *control = (*control).max(is_redirect.then_some(CacheControl::NoStore));
             (forward_auth::WORD, Ok((*response).into()))
@@ -202,7 +202,7 @@ fn say_of_guards(
     request: &Request<'_>,
     response: &mut Response,
 ) {
-    // What takes the place of an error is an answer of the route that failed, unless its own says who may read it.
+    // Content in place of an error is an answer of the route that failed, unless its own says who may read it.
     let own = said_by.and_then(Route::guard).filter(|guard| guard.has_cors());
     let guard = own.or(route.and_then(Route::guard));
     guard.inspect(|guard| guard.add_cors(&request.head, response));
@@ -227,7 +227,7 @@ fn hold(answer: &mut Answer, is_guarded: bool, notes: LogNotes, held: Held) {
     }
 }
 
-/// What a route tells caches of its responses, or of what it refuses.
+/// Returns a route's word to caches about its responses, or about its refusals.
 fn cache_control(route: Option<&Route>, is_refused: bool) -> Option<CacheControl> {
     let rules = route?.rules.as_ref()?;
     let own = rules.guard.as_ref().and_then(|guard| guard.cache_control(is_refused));
@@ -271,7 +271,7 @@ impl Place<'_> {
         self.path.is_none() && self.route.is_some_and(Route::is_internal)
     }
 
-    /// What caches are told of responses from there.
+    /// Returns the word to caches about responses from there.
     fn control(self) -> Option<CacheControl> {
         if self.is_hidden() { None } else { cache_control(self.route, false) }
     }
@@ -331,7 +331,7 @@ impl Place<'_> {
         Ok(step)
     }
 
-    /// What the route's rules say, or else its handler.
+    /// Returns the answer of the route's rules, or else of its handler.
     async fn answer(
         self,
         responder: &Responder,
@@ -352,7 +352,7 @@ impl Place<'_> {
             }
             let found = paths.rewritten(target, asked_path, asked, site.words())?;
             stays = found.as_ref().is_some_and(|it| it.stays);
-            // What is looked for is another's then, and what was asked for has to be of this route in any reading.
+            // The path is another route's then, and the one that was asked for has to be of this route in any reading.
             if stays && !is_whole_of(site, route, target.path, asked) {
                 return Err(400.into());
             }
@@ -402,7 +402,7 @@ pub(super) fn configured_of<'c>(site: &'c Site, route: Option<&'c Route>) -> &'c
     route.and_then(|route| route.handler.configured()).unwrap_or(&site.configured)
 }
 
-/// How often a route is looked for: as with nginx.
+/// The number of times a route is looked for: as with nginx.
 const STEPS_MAX: usize = 11;
 
 #[cfg(test)]

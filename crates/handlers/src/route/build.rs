@@ -112,7 +112,7 @@ fn backend(
     }
 }
 
-/// What is compressed of a backend's responses.
+/// Returns the types of a backend's responses that are compressed.
 fn compression(route: &kettle_config::Route) -> Option<Box<CompressionRules>> {
     let is_any = route.backend.is_some() && !route.compress.is_empty();
     is_any.then(|| Box::new(CompressionRules::of(route)))

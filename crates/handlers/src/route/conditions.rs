@@ -85,7 +85,7 @@ impl When {
 }
 
 impl Look {
-    /// What is there; `None` if that is not known.
+    /// Returns the kind of file; `None` if that is not known.
     fn there(&self, path: &str, asked: Asked<'_>) -> Option<There> {
         let below = self.folder.below(path);
         let captures = self.regex.as_ref().and_then(|regex| regex.captures(path));

@@ -37,7 +37,7 @@ pub(super) fn root_diagnostic(
     config.diagnostic(root.at, &path, message, help)
 }
 
-/// What to do where descriptors have run out.
+/// Returns the advice where descriptors have run out.
 fn descriptors_help() -> String {
     let limit = process::open_files_limit().current.map_or_else(String::new, |it| format!(" {it}"));
     format!(

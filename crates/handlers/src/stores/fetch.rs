@@ -38,7 +38,7 @@ pub enum FetchState {
     Asked,
     /// It can be read.
     Growing(Arc<(ObjectHead, FetchBody)>),
-    /// What was there is still good.
+    /// The stored object is still good.
     Validated,
     /// It was written to its end, or never will be.
     Ended,
@@ -248,7 +248,7 @@ fn found(under_way: &UnderWay, key: &str, store: &Store) -> Option<Arc<Fetch>> {
     own.or_else(for_all).cloned()
 }
 
-/// What makes an object one of several variants stands behind its URI, by which purges name it.
+/// The text that makes an object one of several variants stands behind its URI, by which purges name it.
 fn uri_of(key: &str) -> &str {
     key.split('\n').next().unwrap_or_default()
 }

@@ -27,7 +27,7 @@ pub struct OpenStore {
     counting: Arc<Mutex<Counting>>,
 }
 
-/// Whether what is in a store is being counted, or was.
+/// The state of counting a store's content.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Counting {
     /// There was no thread for it when it was tried.
@@ -76,7 +76,7 @@ impl OpenStore {
         Ok(open)
     }
 
-    /// Has it follow these settings from now on. What a smaller one has too much of goes on a thread of its own.
+    /// Has it follow these settings from now on. The objects that a smaller one has too much of go on a thread of its own.
     pub(super) fn follow(&self, settings: &StoreSettings) {
         if !self.store.set_limits(settings) {
             return;
@@ -153,7 +153,7 @@ fn find_living(living: &mut [Living], folder: (u64, u64)) -> Option<OpenStore> {
     let Living { store, fetches, device, file_system, inode, counting } =
         living.iter_mut().find(|it| of_folder(it) && it.store.strong_count() > 0)?;
     let store = store.upgrade()?;
-    // What is remembered of objects may be all that has the store.
+    // The memory of objects may be all that has the store.
     let known = fetches.upgrade().unwrap_or_default();
     *fetches = Arc::downgrade(&known);
     let (device, file_system, inode) = (*device, *file_system, *inode);

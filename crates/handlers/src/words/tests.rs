@@ -137,7 +137,7 @@ fn words_with_a_name_are_filled_in() {
     ] {
         assert_eq!(filled(&words, template).as_deref(), Some(expected), "{template}");
     }
-    // What is kept for many says the same of it, as far as it is of the URL.
+    // A response that is kept for many says the same of it, as far as it is of the URL.
     let shared = Words { head: None, path: None, ..words };
     for (template, expected) in
         [("{path}", Some("/a b%2Fc")), ("{query:x}", Some("1")), ("{header:x-a}{cookie:s}", None)]

@@ -64,7 +64,7 @@ fn two_looks_that_see_the_same_release_agree() {
     let [first, second] = known.each_ref().map(look);
     assert!(roots.sighting(&route, &known[0], first, (), NOW).is_root_new);
     assert!(!roots.is_overtaken(&route, &known[1], &second));
-    // What the first of them remembered is of this release already.
+    // The first of them remembered a file of this release already.
     assert!(!roots.sighting(&route, &known[1], second, (), NOW).is_root_new);
 }
 

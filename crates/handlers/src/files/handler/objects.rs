@@ -43,7 +43,7 @@ impl Files {
     }
 
     /// True if what is remembered where it is should be read into memory: it was met again a short while after it was met last.
-    /// What is in memory is not met: that would make all else seem to have been met long ago.
+    /// A file in memory is not met: that would make all else seem to have been met long ago.
     fn belongs_in_memory(&self, object: &ReadyObject) -> bool {
         self.finder.has_room_for(&object.content) && {
             let ago = self.marks.borrow_mut().meet_again(&object.met);

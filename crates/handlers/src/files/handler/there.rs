@@ -19,7 +19,7 @@ use crate::files::open_cache::KeyRef;
 use crate::files::precompressed::CodingPreference;
 use crate::files::root::Root;
 
-/// What was found lately, and when: by the number of the route and the path below its root.
+/// The recent findings and their times: by the number of the route and the path below its root.
 pub(super) type Looks = HashMap<(u64, Box<str>), (There, Duration)>;
 
 impl Files {

@@ -14,7 +14,7 @@ struct JsonPage<'p> {
     entries: Vec<JsonItem<'p>>,
     /// On all pages.
     total: u64,
-    /// How many of them come before this page.
+    /// The number of those that come before this page.
     before: u64,
     /// The queries for the pages around this one.
     #[serde(skip_serializing_if = "Option::is_none")]

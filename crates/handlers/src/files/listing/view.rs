@@ -27,9 +27,9 @@ pub struct View {
 pub enum PageStart {
     /// The first one.
     First,
-    /// What comes behind an entry.
+    /// The entries behind this one.
     After(Item),
-    /// What ends before an entry.
+    /// The entries before this one.
     Before(Item),
     /// The last one.
     Last,

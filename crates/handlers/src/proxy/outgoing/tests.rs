@@ -48,7 +48,7 @@ fn head_of(request: &str) -> Option<Box<Head>> {
     Some(Box::new(head.moved_to(()).moved_to(Received::from(bytes.clone()))))
 }
 
-/// What a server gets for a request; nothing where that is refused before anybody is asked.
+/// Returns what a server gets for a request; nothing where that is refused before anybody is asked.
 fn written(route: &ProxyRoute, request: &str, upgrade: Option<&[u8]>) -> Option<String> {
     let mut client = Client::from("2001:db8::1".parse::<IpAddr>().unwrap());
     client.request_id = RequestId::said(b"abc-1").unwrap();

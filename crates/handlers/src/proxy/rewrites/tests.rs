@@ -43,7 +43,7 @@ fn location(settings: &str, location: &str) -> String {
     turned.map_or_else(|| location.to_owned(), |it| String::from_utf8(it).unwrap())
 }
 
-/// What nginx 1.30 makes of each.
+/// The answers of nginx 1.30 for each.
 #[test]
 fn cookies_get_other_paths() {
     for (settings, sent, expected) in [
@@ -148,7 +148,7 @@ fn no_redirect_leads_to_another_host_by_how_its_path_is_spelled() {
         (" \u{1}/\t\\\tevil.example", "/evil.example"),
         ("http://in/\\evil.example", "/evil.example"),
         ("http://in/\t/evil.example", "/evil.example"),
-        // What does not stand at the beginning names no host, and a host that is named stays.
+        // A name that does not stand at the beginning names no host, and a host that is named stays.
         ("/a\\b//c\td", "/a\\b//c\td"),
         ("/ /a", "/ /a"),
         ("https://other.example/x", "https://other.example/x"),

@@ -65,7 +65,7 @@ async fn paths_that_rewrites_make_do_not_grow_without_end() {
     assert_eq!(answer(&server, "/a.html").await.0, 414);
 }
 
-/// Another program may read `/admin;x` as `/admin`. What is said of that holds, also where a rewrite follows that would take it further.
+/// Another program may read `/admin;x` as `/admin`. The word on that holds, also where a rewrite follows that would take it further.
 #[tokio::test]
 async fn what_is_refused_before_routes_is_refused_with_parameters_too() {
     let server = server(

@@ -76,7 +76,7 @@ async fn front_controllers_and_maintenance_are_said_before_routes() {
     {
         assert_eq!(answer(&server, target).await, (200, body.to_owned()), "{target}");
     }
-    // What was found out is remembered for a while, and then looked for anew.
+    // A finding is remembered for a while, and then looked for anew.
     fs::write(server.path(".closed"), "").unwrap();
     assert_eq!(answer(&server, "/b/c").await.0, 200);
     server.clock.pass(Duration::from_secs(3_600));
@@ -107,7 +107,7 @@ async fn a_folder_stands_for_the_beginning_of_a_path() {
     }
 }
 
-/// What is found by a rewrite is looked for by the path that the rewrite made.
+/// A file found by a rewrite is looked for by the path that the rewrite made.
 #[tokio::test]
 async fn conditions_are_asked_of_the_path_that_a_rewrite_made() {
     let server = server(

@@ -215,7 +215,7 @@ async fn a_file_has_one_tag_whether_it_is_remembered_or_met_again() {
         }
     }
     assert_eq!(tags[..100], tags[100..]);
-    // What is not worth memory goes from where it is, by the mark that is known.
+    // A file that is not worth memory goes from where it is, by the mark that is known.
     assert_eq!(
         [from_files[0], from_files[90], from_files[100], from_files[190]],
         [false, false, false, true]

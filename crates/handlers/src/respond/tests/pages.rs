@@ -42,7 +42,7 @@ async fn a_page_is_sent_whole_for_every_method() {
         assert_eq!(reply.text(), if method == "HEAD" { "" } else { "own page" }, "{method}");
         let allow = (status == 405).then_some("GET, HEAD, OPTIONS");
         assert_eq!(reply.header("allow"), allow, "{method}");
-        // What the page is, and what its route says of errors.
+        // The content of the page, and its route's words on errors.
         for (name, value) in [
             ("last-modified", None),
             ("accept-ranges", None),
@@ -114,12 +114,12 @@ async fn what_keeps_clients_out_on_the_way_is_said_to_caches() {
     for (target, status, control, origin) in [
         ("/in/a.html", 200, Some("private"), None),
         ("/unmarked/a.html", 200, None, None),
-        // What the operator says by words of the request holds, too, where they say anything.
+        // The operator's headers with words of the request hold, too, where they say anything.
         ("/worded/a.html?c=max-age=9", 200, Some("max-age=9"), None),
         ("/worded/a.html", 200, Some("private"), None),
         ("/worded/none", 404, Some("private"), None),
         ("/out/a.html", 200, None, None),
-        // Who may read what another route has, that one says.
+        // The route that has the file says who may read it.
         ("/read/a.html", 200, None, Some("*")),
         // The guard of the page's route, and the origins of the one that failed.
         ("/out/none", 404, Some("private"), None),

@@ -106,7 +106,7 @@ async fn a_range_of_a_file_that_was_written_over_gets_the_whole_new_one() {
         let fields = ["Range: bytes=10-".to_owned(), format!("If-Range: {etag}")];
         let reply = server.get("/a.txt", &fields.each_ref().map(|it| it.as_str())).await;
         match reply.status {
-            // What is in memory is the old one still, all of it.
+            // The content in memory is the old one still, all of it.
             206 => assert_eq!((reply.header("etag"), &*reply.body), (Some(&*etag), &BYTES[10..])),
             status => {
                 assert_eq!((status, &*reply.body), (200, &*new));

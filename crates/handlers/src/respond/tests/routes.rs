@@ -244,7 +244,7 @@ async fn what_is_said_before_routes_comes_first() {
     let reply = server.get("/page/12", &[]).await;
     assert_eq!((reply.status, reply.header("location")), (301, Some("/p/12")));
     assert_eq!(answer(&server, "/old/").await, (200, "b".to_owned()));
-    // What a rewrite made is what the rest is held against.
+    // A path that a rewrite made is held against the rest.
     assert_eq!(answer(&server, "/old/teapot").await, (418, "short and stout".to_owned()));
     assert!(server.closes("/drop").await);
     assert!(!server.closes("/b/").await);
@@ -311,7 +311,7 @@ async fn paths_are_tried_in_order() {
         ("/none", 404, ""),
         ("/user/b/c/x", 200, "c"),
         ("/user/b/none", 404, ""),
-        // What was tried is not what was asked for.
+        // A path that was tried is not the one that was asked for.
         ("/b/c/x", 200, "c"),
         ("/app/c", 200, "a"),
         ("/front/any/thing", 200, "front controller"),
@@ -406,7 +406,7 @@ async fn responses_say_until_when_and_errors_have_the_headers_that_are_meant_for
     let over = server.get("/b/", &[]).await;
     assert_eq!(over.header("expires"), Some("Thu, 01 Jan 1970 00:00:01 GMT"));
     assert_eq!(over.header("cache-control"), Some("no-cache"));
-    // What a client has still is asked about again.
+    // A copy that a client has still is asked about again.
     let tag = format!("if-none-match: {}", over.header("etag").unwrap());
     assert_eq!(server.get("/b/", &[&tag]).await.status, 304);
 }

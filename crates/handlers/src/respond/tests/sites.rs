@@ -204,7 +204,7 @@ fn authorities_are_answered_over_plain_http_whatever_the_name_is() {
     assert!(ask(&plain, &format!("GET {path}")).is_none(), "withdrawn");
 }
 
-/// What a site asks of its clients is not got around by a listener that has only a name which says less.
+/// The demands of a site on its clients are not got around by a listener that has only a name which says less.
 #[test]
 fn a_name_counts_only_where_no_site_elsewhere_has_it_more_exactly() {
     let site = |name: &str, port: u16| {

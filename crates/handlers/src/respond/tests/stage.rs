@@ -28,7 +28,7 @@ use crate::guard::Guards;
 use crate::respond::{Responder, respond};
 use crate::route::Router;
 
-/// What is there before the server starts.
+/// The files there before the server starts.
 pub(super) struct Stage {
     pub(super) folder: tempfile::TempDir,
     pub(super) config: Config,
@@ -187,7 +187,7 @@ pub(crate) fn head(text: &str) -> Box<Head> {
 }
 
 impl Reply {
-    /// What goes over the wire, into a buffer that was used before.
+    /// Returns the bytes on the wire, written into a buffer that was used before.
     pub(super) fn new(mut response: Response, edge: &Edge) -> Self {
         let mut head = b"left over".to_vec();
         write_head(&mut head, &mut response, edge);

@@ -43,7 +43,7 @@ impl HandedOver {
         request.program = None;
         let framing = request.body.set_framing(BodyFraming::None);
         self.before.get_or_insert((asked, framing));
-        // What the site keeps from everybody is not handed over either.
+        // A file that the site keeps from everybody is not handed over either.
         let Start { route, outcome: None, .. } =
             site.led(files, (path.clone(), Led::ByFile), request).await
         else {
@@ -106,5 +106,5 @@ fn describe(handed: &Handed, response: &mut Response) {
 
 const CONTENT_TYPE: &str = "content-type";
 const SET_COOKIE: &str = "set-cookie";
-/// What stands in place of what the route says.
+/// The headers that stand in place of those of the route.
 const ONCE: [&str; 4] = [CONTENT_TYPE, "content-disposition", "cache-control", "expires"];

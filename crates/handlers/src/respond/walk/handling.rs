@@ -21,11 +21,11 @@ use crate::respond::compress::compress;
 use crate::route::{Handler, Route, Site};
 use crate::words::{Asked, WordSource};
 
-/// What was asked for what it has ready.
+/// The answer of what a worker has ready.
 pub(super) struct Looked {
     /// True if it was done.
     pub(super) is_done: bool,
-    /// How far that came.
+    /// The progress of that.
     pub(super) begun: Option<Box<Begun>>,
 }
 
@@ -89,7 +89,7 @@ pub(super) async fn by_handler(
     Ok(Step::Answer(answer))
 }
 
-/// What comes of a route's files.
+/// The outcome of a route's files.
 #[expect(clippy::large_enum_variant, reason = "one lives for a moment, once a request")]
 enum Filed<'r> {
     Step(Step),
@@ -158,7 +158,7 @@ fn with_slashes(route: &Route, target: Target<'_>, head: &Head) -> Option<String
         return None;
     }
     let is_one_path = !target.has_lookalike_slash && !target.path.contains(';');
-    // What is signed is the path as it was sent.
+    // The signed path is the path as it was sent.
     let is_signed = route.guard().is_some_and(Guard::is_signed);
     if !is_one_path || is_signed || target.path.ends_with("%2F") {
         return None;

@@ -78,7 +78,7 @@ pub(super) async fn in_place_of<'s>(
     Some((response.into(), route))
 }
 
-/// What a route answers for a page, if that is a success.
+/// Returns a route's answer for a page, if that is a success.
 async fn page<'s>(
     path: &str,
     responder: &Responder,
@@ -120,7 +120,7 @@ fn as_text(value: &[u8]) -> String {
     String::from_utf8_lossy(value).into_owned()
 }
 
-/// What says how long a response may be kept (RFC 9111 §4.2).
+/// The fields that say how long a response may be kept (RFC 9111 §4.2).
 const FRESHNESS: [&str; 3] = ["cache-control", "expires", "age"];
 const OK: u16 = 200;
 const UNAUTHORIZED: u16 = 401;

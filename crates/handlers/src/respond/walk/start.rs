@@ -18,30 +18,30 @@ use crate::route::before::Beforehand;
 use crate::route::{Route, Site};
 use crate::words::Asked;
 
-/// How far a request came before it waited for anything.
+/// The progress of a request before it waited for anything.
 pub(in crate::respond) struct Start<'s> {
     /// The route that is to answer.
     pub(in crate::respond) route: Option<&'s Route>,
     /// The path by which it was found, if that is not the one that was asked for.
     pub(in crate::respond) path: Option<String>,
-    /// How far it came with what a store may have.
+    /// The progress with what a store may have.
     pub(in crate::respond) begun: Option<Box<Begun>>,
     /// The last of what comes before routes that has done anything.
     behind: Option<usize>,
-    /// What led to the path, if it is not the one that was asked for.
+    /// The reason for the path, if it is not the one that was asked for.
     led: Led,
     /// The outcome, if no route is asked. Boxed: most requests carry none.
     pub(in crate::respond) outcome: Option<Box<Result<Answer, Failure>>>,
 }
 
-/// What led to a path.
+/// The reason for a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Led {
     /// The client.
     Not,
     /// A file, or what a server handed over.
     ByFile,
-    /// An error. What has answered the path that was asked for says nothing of its page.
+    /// An error. The route that has answered the path that was asked for says nothing of its page.
     ByError,
 }
 
@@ -58,8 +58,8 @@ impl<'s> Start<'s> {
 }
 
 impl Site {
-    /// Asks what comes before all routes, and looks for the route then. What is wanted of files stops it: it goes on from there once
-    /// that is known.
+    /// Asks what comes before all routes, and looks for the route then. A wanted fact on files stops it: it goes on from there
+    /// once that is known.
     pub(in crate::respond) fn go_on<'s>(
         &'s self,
         start: &mut Start<'s>,
@@ -83,7 +83,7 @@ impl Site {
                 start.route = self.route(target.path, asked);
                 return request.files.take_wanted();
             };
-            // What another program reads in the path would be lost with it.
+            // A part of the path that another program reads would be lost with it.
             if let (Ok(Beforehand::Rewritten(_)), Some(Cow::Owned(plain))) =
                 (&outcome, as_read_otherwise(target.path))
                 && !self.before().take_alike(target.path, &plain, asked, self.words())

@@ -18,7 +18,7 @@ fn under_way(folder: &TempDir) -> (Store, Arc<Fetches>, FetchWriter, Arc<Fetch>)
     (store, fetches, arriving, joined)
 }
 
-/// Who looks only when the store has it, or could not take it, is answered from memory all the same.
+/// A request that looks only when the store has it, or could not take it, is answered from memory all the same.
 #[tokio::test]
 async fn a_body_in_memory_is_for_all_who_joined_and_for_nobody_after() {
     let folder = tempfile::tempdir().unwrap();
@@ -53,7 +53,7 @@ fn what_turns_out_to_have_no_variants_is_for_all_who_ask_for_its_uri_until_it_en
         first.tell(FetchState::Growing(Arc::new((head, body))));
         let is_found = |key: &str| fetches.find(key, &store).is_some();
         assert_eq!(["uri\na:3", "uri"].map(is_found), [is_for_all; 2]);
-        // Who is asking meanwhile goes on alone.
+        // A request that is asking meanwhile goes on alone.
         let of_second = fetches.find("uri\na:2", &store).unwrap();
         assert!(Arc::ptr_eq(&of_second, &second.fetch()));
         drop(first);

@@ -82,7 +82,7 @@ async fn a_program_is_looked_for_again_after_the_period() {
     let stage = Stage::new(PERIOD);
     assert_eq!(stage.found(0, "/a.php").await, "a.php");
     assert_eq!(stage.found(0, "/").await, "index.php");
-    // What leads out of the root is never found, whatever it was before.
+    // A path that leads out of the root is never found, whatever it was before.
     fs::remove_file(stage.path("first/a.php")).unwrap();
     symlink("../second/a.php", stage.path("first/a.php")).unwrap();
     fs::remove_file(stage.path("first/index.php")).unwrap();
@@ -117,7 +117,7 @@ async fn below_a_new_root_and_after_a_reload_all_is_looked_for_again() {
     assert_eq!(stage.found(0, "/index.php").await, "index.php");
     fs::remove_file(stage.path("now")).unwrap();
     symlink("second", stage.path("now")).unwrap();
-    // What is missing is looked for below the present root.
+    // A file that is missing is looked for below the present root.
     assert_eq!(stage.found(0, "/none.php").await, "Refused(404)");
     assert_eq!(stage.found(0, "/index.php").await, "Refused(404)");
     assert_eq!(stage.found(0, "/a.php").await, "a.php");

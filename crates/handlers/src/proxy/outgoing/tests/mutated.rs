@@ -6,7 +6,7 @@ use proptest::sample::select;
 
 use super::*;
 
-/// What somebody understands of a request.
+/// The understanding of a request.
 #[derive(Debug, PartialEq)]
 struct Understood {
     method: String,
@@ -16,7 +16,7 @@ struct Understood {
     trailers: String,
 }
 
-/// What we understand of raw bytes, and what a server gets for them. Nothing where they are refused, or end too early.
+/// Returns our understanding of raw bytes, and what a server gets for them. Nothing where they are refused, or end too early.
 fn passed_on(raw: &[u8]) -> Option<(Understood, Vec<u8>)> {
     let Ok(ParseRequest::Complete { head, bytes }) = parse_request(raw, &HeadLimits::default())
     else {
