@@ -58,7 +58,7 @@ pub(crate) struct Connection {
     listener: usize,
     /// The client, by its PROXY header where it came with one.
     remote: ClientAddress,
-    /// What the client connected to, where that header says so.
+    /// The address to which the client connected, where that header says so.
     destination: Option<SocketAddr>,
     /// In which version that header was.
     proxy_header: Option<proxy::Version>,
@@ -174,7 +174,7 @@ impl Connection {
         self.snapshot.served.config.listeners.get(self.listener)
     }
 
-    /// What is left of the time from connecting to the end of the handshake, with all that comes before it.
+    /// Returns the rest of the time from connecting to the end of the handshake, with all that comes before it.
     fn handshake_time_left(&self) -> Duration {
         self.snapshot.served.config.tls.handshake_timeout.saturating_sub(self.accepted.elapsed())
     }
@@ -182,7 +182,7 @@ impl Connection {
     /// The stage of a client of which `received` is all that came since it connected, or since the end of its PROXY header.
     fn stage(&self, received: &[u8]) -> Stage {
         match received.is_empty() && self.proxy_header.is_none() {
-            // What it says may be on its way, and would be answered by a reset.
+            // Its bytes may be on their way, and would be answered by a reset.
             true => Stage::Due,
             false => Stage::Begun,
         }
@@ -277,7 +277,7 @@ impl Connection {
         self.say_last(socket, &tunnel::UNEXPECTED_MESSAGE, LINGER).await;
     }
 
-    /// True if a plain client begins with the preface of HTTP/2 (RFC 9113 §3.4). What it said stays to be read.
+    /// True if a plain client begins with the preface of HTTP/2 (RFC 9113 §3.4). Its bytes stay to be read.
     async fn begins_http2(&self, stream: &mut Stream) -> bool {
         self.deadline.extend(self.snapshot.served.config.limits.request_timeout);
         loop {

@@ -47,10 +47,10 @@ pub struct Delivery<'d> {
     stream: &'d mut Stream,
     /// True if nothing comes after it, and that is not said yet.
     is_last: bool,
-    /// What is sent in front of the next piece: the head, or what stands between two chunks.
+    /// The bytes in front of the next piece: the head, or what stands between two chunks.
     prefix: Vec<u8>,
     head_bytes: usize,
-    /// How the end of the body is told.
+    /// The writer that marks the end of the body.
     writer: BodyWriter,
     preference: PathPreference,
     is_corked: bool,
@@ -58,7 +58,7 @@ pub struct Delivery<'d> {
     is_spliced: bool,
     /// True if anything of it went out, which begins with the head.
     has_begun: bool,
-    /// What of the body went out since others had a turn.
+    /// The bytes of the body that went out since others had a turn.
     turn_bytes: u64,
     delivered: Delivered,
 }
@@ -93,7 +93,7 @@ impl Delivered {
     }
 }
 
-/// What of a file is still to be sent: how far a response is, as a value that one way of sending hands on to the next.
+/// The part of a file that is still to be sent: how far a response is, as a value that one way of sending hands on to the next.
 #[derive(Clone, Copy)]
 pub(crate) struct Remaining<'f> {
     pub(crate) file: &'f Arc<OpenFile>,
@@ -274,12 +274,12 @@ impl<'d> Delivery<'d> {
     }
 }
 
-/// What is left of bytes of which so many were sent.
+/// Returns the rest of bytes of which so many were sent.
 fn rest(bytes: &[u8], sent_bytes: usize) -> Result<&[u8], Bug> {
     bytes.get(sent_bytes..).ok_or_else(|| bug!("no more is sent than there is"))
 }
 
-/// What a body is made from ended before the end of the announced body.
+/// The source of a body ended before the end of the announced body.
 pub(crate) fn cut_short(error: impl Into<io::Error>) -> DeliveryError {
     DeliveryError::BodyCutShort(error.into())
 }

@@ -17,8 +17,8 @@ pub(crate) use stream::{Http2Stream, ReadMemory};
 pub(crate) use tunnel_stream::Http2Tunnel;
 pub(crate) use written::StreamProgress;
 
-/// What a frame carries at most, so that it fills one record with its own head of 9 bytes.
+/// The bytes of a frame at most, so that it fills one record with its own head of 9 bytes.
 pub(crate) const FRAME_BYTES_MAX: usize = 16_375;
 
-/// What is asked for and read at a time: two full frames, which seal well together.
+/// The bytes that are asked for and read at a time: two full frames, which seal well together.
 pub(crate) const PIECE_BYTES: usize = 2 * FRAME_BYTES_MAX;

@@ -59,13 +59,13 @@ impl RequestStart {
     }
 }
 
-/// What was received of a request.
+/// The part of a request that was received.
 enum ReceivedHead {
     /// Less than its head.
     Part,
     /// Its head, and how its body is framed.
     Head(Box<Head>, BodyFraming),
-    /// What cannot be answered but with an error: the head as far as it is one, and the status.
+    /// A request that cannot be answered but with an error: the head as far as it is one, and the status.
     Refused(Option<Box<Head>>, u16),
 }
 
@@ -151,7 +151,7 @@ impl Connection {
         let (old, new) = (&*self.snapshot.served.config, &*next.served.config);
         let now = self.listener()?;
         let same = new.listeners.iter().position(|listener| listener == now);
-        // What it reaches is for its listener to say, also where that has other settings now.
+        // The listener says what it reaches, also where that has other settings now.
         let is_successor = |it: &Listener| {
             it.address.value == now.address.value && it.kind.as_str() == now.kind.as_str()
         };
@@ -248,7 +248,7 @@ impl Connection {
         };
         let framing = body_framing(&head).and_then(|framing| {
             if framing == BodyFraming::Chunked {
-                // What came with the head can still be refused with a status.
+                // The bytes that came with the head can still be refused with a status.
                 BodyReader::new(framing).consume(received.get(bytes..).unwrap_or_default())?;
             }
             Ok(framing)

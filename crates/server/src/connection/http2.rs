@@ -38,12 +38,12 @@ use super::{Connection, End, LINGER};
 use crate::http2::{Http2Io, Http2Stream};
 use inline_stream::InlineStream;
 
-/// What the streams of a connection share.
+/// The state that the streams of a connection share.
 struct Shared {
     connection: RefCell<Connection>,
     /// A plain connection has none.
     session: Option<Session>,
-    /// Who connected.
+    /// The peer that connected.
     peer: ClientAddress,
     io: Rc<Http2Io>,
     /// Deadlines that no stream needs now.
@@ -54,7 +54,7 @@ struct Shared {
     has_silent_end: Cell<bool>,
 }
 
-/// What a connection waits for.
+/// The event for which a connection waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     First,
@@ -162,7 +162,7 @@ impl Shared {
         idle.unwrap_or_else(|| self.connection.borrow().worker.deadlines.register())
     }
 
-    /// How a connection ends whose socket says this.
+    /// Returns the end of a connection whose socket says this.
     fn failed(&self, error: StreamError) -> End {
         self.connection.borrow().stream_failed(error)
     }
@@ -206,7 +206,7 @@ impl Driver {
             while std::task::ready!(streams.poll_join_next(context)).is_some() {}
             Poll::Ready(())
         };
-        // Whoever waits for a disk longer than that is cut.
+        // A stream that waits for a disk longer than that is cut.
         if deadline.within(LINGER, over).await.is_err() {
             shared.has_silent_end.set(true);
             streams.shutdown().await;
@@ -223,14 +223,14 @@ impl Driver {
             Phase::InFields => (Duration::MAX, Stage::Begun),
             Phase::Busy => (Duration::MAX, Stage::UnderWay),
             Phase::Blocked => (limits.write_timeout, Stage::UnderWay),
-            // Whoever was told that the server stops may have sent a request before it heard that.
+            // A client that was told that the server stops may have sent a request before it heard that.
             Phase::Idle => (limits.idle_timeout, Stage::Due),
             Phase::Leaving => (LINGER, Stage::Due),
             Phase::Cutting(_) | Phase::Closing => (LINGER, Stage::UnderWay),
         }
     }
 
-    /// What to do when a phase has taken its time; the end, if that is it.
+    /// Acts when a phase has taken its time; returns the end, if that is it.
     fn time_is_over(&mut self) -> Option<End> {
         match self.phase {
             Phase::Blocked => {
@@ -275,7 +275,7 @@ impl Driver {
 
     fn poll_turn(&mut self, deadline: &Deadline, context: &mut Context<'_>) -> Poll<Event> {
         let (taken, served, phase) = (self.shared.io.taken_so_far(), self.served, self.phase);
-        // Who has ended makes room for another.
+        // A stream that has ended makes room for another.
         while let Poll::Ready(Some(_)) = self.streams.poll_join_next(context) {}
         self.leave_if_due(deadline.ticks());
         while let Poll::Ready(heard) = self.poll_receive(context) {
@@ -456,7 +456,7 @@ fn error_word(code: ErrorCode) -> &'static str {
 /// Requests that a client may have under way at a time.
 const STREAMS_MAX: u32 = 128;
 
-/// What a client may send ahead of a body's reader, in one stream and in all.
+/// The bytes that a client may send ahead of a body's reader, in one stream and in all.
 const STREAM_WINDOW_BYTES: u32 = 256 * 1_024;
 const CONNECTION_WINDOW_BYTES: u32 = 1_024 * 1_024;
 
@@ -464,6 +464,6 @@ const CONNECTION_WINDOW_BYTES: u32 = 1_024 * 1_024;
 /// round trip later, which is less than this.
 const FAR: Duration = Duration::from_millis(20);
 
-/// How long requests are taken from a client that was told to send none, and does not say that it knows: no round trip takes
-/// longer.
+/// The time for which requests are taken from a client that was told to send none, and does not say that it knows: no round
+/// trip takes longer.
 const LEAVING_TICKS: u32 = 5;

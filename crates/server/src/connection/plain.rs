@@ -63,7 +63,7 @@ impl Connection {
     async fn say(&self, socket: &mut TcpStream, word: &[u8], limit: Duration) -> usize {
         let mut left = word;
         let say = |context: &mut Context<'_>| poll_write_all(socket, &mut left, context);
-        // What is left says it.
+        // The rest says it.
         let _ = self.deadline.within(limit, say).await;
         word.len() - left.len()
     }
@@ -117,7 +117,7 @@ impl Connection {
         Some((Some(head), is_head, response))
     }
 
-    /// What an authority asks for, on a listener that only redirects.
+    /// Returns the answer to an authority, on a listener that only redirects.
     fn challenge(&self, head: &Head) -> Option<Response> {
         let is_redirect = matches!(self.listener()?.kind, ListenerKind::Redirect(_));
         fixed::challenge(self.snapshot.served.challenges.as_ref().filter(|_| is_redirect)?, head)
@@ -194,11 +194,11 @@ pub(super) fn poll_drain(
 
 const READ_BYTES: usize = 4_096;
 
-/// What a URL without a port means (RFC 9110 §4.2.2).
+/// The port of a URL without one (RFC 9110 §4.2.2).
 const HTTPS_PORT: u16 = 443;
 
 /// Temporary: the port may speak something else one day. The method is kept (RFC 9110 §15.4.8).
 const MISTAKEN_SCHEME_STATUS: u16 = 307;
 
-/// What is read of it before others have a turn.
+/// The reads of it before others have a turn.
 const DRAIN_READS_MAX: usize = 64;

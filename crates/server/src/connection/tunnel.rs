@@ -39,7 +39,7 @@ impl Connection {
         Tunnel::new(worker, deadline, settings, peers, number, accepted).carry(client).await;
     }
 
-    /// Whom a tunnel is between, of a client that came over a connection of `socket`.
+    /// Returns the peers of a tunnel, of a client that came over a connection of `socket`.
     pub(super) fn peers(&self, client: ClientAddress, socket: ClientAddress) -> Option<Peers> {
         Some(Peers {
             client,

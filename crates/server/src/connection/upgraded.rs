@@ -20,7 +20,7 @@ use crate::tunnel::{ClientSide, Opened, Peers, Tunnel};
 use crate::tunnel_routes::TunnelSettings;
 use crate::worker_state::{OpenConnection, WorkerState};
 
-/// What a tunnel is made of, but for its client's side.
+/// The parts of a tunnel, but for its client's side.
 pub(super) struct TunnelEnds {
     settings: TunnelSettings,
     peers: Peers,
@@ -50,7 +50,7 @@ impl TunnelEnds {
 }
 
 impl Connection {
-    /// Carries what both sides say from now on, to its end. What the client said behind its request goes first.
+    /// Carries what both sides say from now on, to its end. The bytes that the client sent behind its request go first.
     pub(super) async fn upgraded(
         self,
         stream: Box<Stream>,

@@ -73,7 +73,7 @@ pub(crate) trait ClientSide<'u> {
     /// True if [`send_direct`](Self::send_direct) moves bytes from a server's socket without a stop in memory of ours.
     const IS_DIRECT: bool;
 
-    /// What it has as each other has.
+    /// Returns the part that it has as each other has.
     fn sending(&self) -> &Sending<'u>;
 
     /// The same, to change it.

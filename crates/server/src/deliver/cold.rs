@@ -32,7 +32,7 @@ impl FileBytes {
         if piece.bytes == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(piece) }
     }
 
-    /// What was read.
+    /// Returns the bytes read.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.buffer.get(..self.bytes).unwrap_or_default()
     }
@@ -56,7 +56,7 @@ impl Drop for FileBytes {
 }
 
 impl Delivery<'_> {
-    /// How bytes of this file are read now.
+    /// Returns the way bytes of this file are read now.
     pub(super) fn reading(&self, file: &OpenFile) -> ReadMode {
         reading(self.sending.worker, file)
     }

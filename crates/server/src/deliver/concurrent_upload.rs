@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{ClientSide, DeliveryError, cut_short, portions};
 
-/// What happened first.
+/// The first event.
 enum Next {
     /// The server sent this; nothing is the end of its response.
     Piece(Option<Bytes>),
@@ -139,7 +139,7 @@ async fn next<'u, S: ClientSide<'u>>(
             pace.waited(now.saturating_sub(ticks));
         }
         pace.took(upload.moved_bytes - moved_bytes);
-        // What the server sent is not lost by that.
+        // The bytes that the server sent are not lost by that.
         if pace.left().is_zero() && matches!(next, Ok(Ok(Next::Moved)) | Err(_)) {
             return Err(DeliveryError::Stalled);
         }

@@ -113,7 +113,7 @@ impl<'d> ClientSide<'d> for Delivery<'d> {
     }
 
     async fn send_piece(&mut self, piece: Piece<'_>, is_end: bool) -> Sent {
-        // What closes the connection goes out once.
+        // The words that close the connection go out once.
         let is_last = is_end && std::mem::take(&mut self.is_last);
         let mut prefix = std::mem::take(&mut self.prefix);
         let sent = self.send_behind(&prefix, piece, is_last).await;

@@ -9,7 +9,7 @@ use tokio::task::yield_now;
 
 use super::{ClientSide, DeliveryError, Remaining, cut_short, portions};
 
-/// What comes next of a plain body.
+/// The next part of a plain body.
 enum NextPlain {
     Coded(Bytes),
     Later { filled: u64 },

@@ -52,8 +52,8 @@ impl Delivery<'_> {
         });
         let (mut resident_until, mut looked_at) = (begin, self.sending.deadline.ticks());
         while !left.is_over() {
-            // What a call reads is made sure of before it: after the first, a whole call at a time. What was in memory a tick ago
-            // may have left it.
+            // The bytes that a call reads are made sure of before it: after the first, a whole call at a time. Bytes that were
+            // in memory a tick ago may have left it.
             if resident_until < call.span.end() || looked_at != self.sending.deadline.ticks() {
                 let offset = left.span.start;
                 let ahead = left.first(warm_end(call.span.end(), offset == begin) - offset);
@@ -105,7 +105,7 @@ impl Delivery<'_> {
                     .poll_kernel_sendfile(context, file.file(), &mut offset, count)
                     .map(Some);
             }
-            // Whoever looks again waits no longer for that: there is room now.
+            // The task that looks again waits no longer for that: there is room now.
             self.stream.tcp().poll_write_ready(context).map(|_| None)
         };
         match deadline.within(self.sending.write_timeout, call).await? {
@@ -118,7 +118,8 @@ impl Delivery<'_> {
         }
     }
 
-    /// What came of asking the disk. Where it failed, and the head has gone already, that may be in a record that waits for more.
+    /// Returns the outcome of asking the disk. Where it failed, and the head has gone already, that may be in a record that
+    /// waits for more.
     async fn or_end_early<T>(
         &mut self,
         head: &[u8],
@@ -130,7 +131,7 @@ impl Delivery<'_> {
         }
     }
 
-    /// What the head's record waited for does not come: it goes without.
+    /// The bytes for which the head's record waited do not come: it goes without.
     async fn end_early(&mut self, cut: DeliveryError) -> DeliveryError {
         match self.client_takes(Stream::poll_kernel_push).await {
             Ok(Ok(())) => cut,
@@ -193,9 +194,9 @@ fn is_of_socket(error: &io::Error) -> bool {
     ) || ktls::is_encryption_failure(error)
 }
 
-/// How much of a file goes with the head by the first sendfile call. Each call ends a record, and this one ends it with a page of
-/// the file: where records begin within pages, the kernel's GCM copies a block aside at every border of pages, a tenth of all
-/// its work.
+/// Returns the bytes of a file that go with the head by the first sendfile call. Each call ends a record, and this one ends it
+/// with a page of the file: where records begin within pages, the kernel's GCM copies a block aside at every border of pages, a
+/// tenth of all its work.
 fn first_call_bytes(head_bytes: usize, span: ByteRange) -> u64 {
     let room_bytes = (PLAINTEXT_BYTES_MAX - head_bytes % PLAINTEXT_BYTES_MAX) as u64;
     if span.bytes <= room_bytes {

@@ -42,7 +42,7 @@ impl PathPreference {
         }
     }
 
-    /// How it is sent on a connection that the kernel encrypts.
+    /// Returns the path by which it is sent on a connection that the kernel encrypts.
     fn kernel_path(self, demand: Demand) -> TxPath {
         match self.choice {
             TxPathChoice::KernelSendfile if demand.is_file => TxPath::KernelSendfile,

@@ -155,7 +155,7 @@ async fn send_upstream<'u, S: ClientSide<'u>>(
     }
 }
 
-/// Waits for a client to take something. What comes behind that is stored meanwhile, if it is to be.
+/// Waits for a client to take something. The bytes behind that are stored meanwhile, if they are to be.
 pub(super) async fn taken<T>(
     mut taking: Pin<&mut impl Future<Output = T>>,
     body: &mut UpstreamBody,
@@ -198,7 +198,7 @@ async fn send_stored<'u, S: ClientSide<'u>>(
     }
 }
 
-/// What is there, without waiting for more. Nothing where the side takes one piece at a time.
+/// Returns the bytes there, without waiting for more. Nothing where the side takes one piece at a time.
 async fn look_ahead<'u, S: ClientSide<'u>>(
     body: &mut UpstreamBody,
 ) -> Option<Result<Option<Bytes>, UpstreamError>> {
@@ -219,5 +219,5 @@ pub(super) fn keep_pace<'u, S: ClientSide<'u>>(side: &mut S, body: &UpstreamBody
     }
 }
 
-/// What of a file that grows is sent before others have a turn.
+/// The bytes of a file that grows which are sent before others have a turn.
 const PIECE_BYTES: u64 = 1024 * 1024;

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use kettle_exchange::response::SendRate;
 
-/// What a response may still send.
+/// The bytes that a response may still send.
 #[derive(Debug)]
 pub(crate) struct Throttle {
     bytes_per_second: u64,
-    /// What goes at once, before the rate counts.
+    /// The bytes that go at once, before the rate counts.
     free_bytes: u64,
     portion_bytes: u64,
     /// Up to when the rate has what was sent, by the worker's clock.
@@ -59,7 +59,7 @@ impl Throttle {
     }
 }
 
-/// How much later than its end a pause may be over: a worker may have much to do.
+/// The time by which a pause may be over later than its end: a worker may have much to do.
 pub(crate) const PAUSE_SPARE: Duration = Duration::from_secs(60);
 
 /// Few enough that ten thousand clients cost a worker little, and enough that none shows a jolt.

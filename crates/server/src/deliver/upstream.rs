@@ -22,7 +22,7 @@ use super::{ClientSide, Delivery, DeliveryError, Demand, Piece, cut_short, porti
 
 impl Delivery<'_> {
     /// Decides the path. A connection moves into the kernel for what can be spliced alone: anything else would save no copy
-    /// there. Whether the body is spliced.
+    /// there. Chooses whether the body is spliced.
     pub(super) async fn choose_upstream_path(
         &mut self,
         body: &UpstreamBody,
@@ -166,5 +166,5 @@ fn at_most(bytes: usize, left_bytes: u64) -> usize {
     bytes.min(usize::try_from(left_bytes).unwrap_or(usize::MAX))
 }
 
-/// What a pipe and its two calls do not pay for, whatever the crossover.
+/// The bytes that a pipe and its two calls do not pay for, whatever the crossover.
 const SPLICED_BYTES_MIN: u64 = 32 * 1_024;

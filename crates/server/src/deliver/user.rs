@@ -112,5 +112,5 @@ impl Delivery<'_> {
     }
 }
 
-/// How much one connection sends before it lets the others have a turn.
+/// The bytes that one connection sends before it lets the others have a turn.
 const TURN_BYTES: u64 = 4 * WRITE_BYTES as u64;

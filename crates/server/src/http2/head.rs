@@ -36,10 +36,10 @@ pub(crate) fn request_head(
         Some(protocol) if !protocol.eq_ignore_ascii_case(b"websocket") => {
             return Err(HeadError::Status(501));
         }
-        // What follows is no body.
+        // The bytes behind it are no body.
         Some(_) if text.has_length => return Err(HeadError::Malformed),
         Some(_) => {
-            // What HTTP/1.1 asks for WebSocket with (RFC 8441 §5).
+            // The fields with which HTTP/1.1 asks for WebSocket (RFC 8441 §5).
             let key = websocket_key();
             let lines =
                 ["connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: ", &key, "\r\n"];

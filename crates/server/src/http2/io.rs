@@ -24,15 +24,15 @@ use super::send_queue::SendQueue;
 use super::written::{StreamProgress, Written};
 use sealed_by::SealedBy;
 
-/// What the connection and its streams share.
+/// The state that the connection and its streams share.
 pub(crate) struct Http2Io {
     tls: RefCell<Box<Stream>>,
     /// HTTP/2 itself, an `h2::Connection`: what frames mean, and those that are due.
     pub(super) frames: RefCell<h2::Connection>,
     written: RefCell<Written>,
-    /// Who waits to send.
+    /// The queue of streams that wait to send.
     pub(super) queue: Rc<SendQueue>,
-    /// Who waits until a thread may read for it.
+    /// The queue of streams that wait until a thread may read for them.
     pub(super) readers: Rc<SendQueue>,
     offloads: Rc<Offloads>,
     /// Memory for what is staged.

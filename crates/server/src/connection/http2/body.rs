@@ -48,7 +48,7 @@ impl<'s> Outgoing<'s> {
             deliver::send(self, body).await?;
         }
         self.client.place = None;
-        // What is written keeps no server busy any more.
+        // Bytes that are written keep no server busy any more.
         self.sending.pace = None;
         self.patiently(|client, context| match client.stream.poll_sent(context) {
             Poll::Ready(true) => Poll::Ready(Ok(())),
@@ -155,7 +155,7 @@ impl<'s> Outgoing<'s> {
                 self.sending.deadline.within(limit, |context| poll(client, context)).await;
             if let Some(pace) = &mut self.sending.pace {
                 pace.waited(self.sending.deadline.ticks().saturating_sub(ticks));
-                // What other streams of the connection get counts for this one: it may be their turn.
+                // The bytes of other streams of the connection count for this one: it may be their turn.
                 pace.took(self.client.stream.written_bytes_of_all() - written_bytes);
             }
             match outcome {
@@ -186,7 +186,7 @@ fn closed(closed: StreamClosed) -> DeliveryError {
     DeliveryError::Stream(StreamError::Io(closed.into()))
 }
 
-/// How often a stream outlasts the time in which it got nothing while others did.
+/// The number of times a stream outlasts the time in which it got nothing while others did.
 const WAITS_MAX: u32 = 10;
 
 #[cfg(test)]

@@ -97,7 +97,7 @@ impl Shared {
         // Their memory is given back before the rest of the request's body is waited for.
         drop((request.head, response));
         if framing != BodyFraming::None {
-            // What is left of it after that is of no interest (RFC 9113 §8.1).
+            // The rest of it after that is of no interest (RFC 9113 §8.1).
             let _ = request.body.discard().await;
         }
     }

@@ -112,7 +112,7 @@ async fn a_client_that_waits_is_told_to_go_on_by_who_wants_its_body() {
             assert!(!head.contains("connection: close"), "{head}");
             assert_eq!(body, b"hello");
         }
-        // Who did not wait is not told.
+        // A client that did not wait is not told.
         client.send(format!("{EXPECTING}hello")).await;
         assert_eq!(client.response().await.1, b"hello");
     })

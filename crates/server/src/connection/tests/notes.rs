@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use super::*;
 
-/// What a server says of a request that it leaves without an answer.
+/// The server's reaction to a request that it leaves without an answer.
 #[derive(Debug, PartialEq, Eq)]
 enum Seen {
     Asked,
@@ -58,7 +58,7 @@ fn answer(mut socket: Accepted, seen: &mpsc::Sender<Seen>, answered: &AtomicU64)
     }
 }
 
-/// What was sent up to these bytes, with them; `None` if the other side ends before.
+/// Returns the bytes up to these, with them; `None` if the other side ends before.
 pub(super) fn read_to(
     socket: &mut Accepted,
     received: &mut Vec<u8>,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// How much of a file is sent in a turn does not depend on how it was asked for.
+/// The part of a file that is sent in a turn does not depend on how it was asked for.
 #[tokio::test]
 async fn many_short_ranges_end_a_turn_as_one_long_range_does() {
     let whole = |router| router;
