@@ -120,4 +120,4 @@ impl std::error::Error for AskError {
 const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A reload reads every certificate before it answers.
-const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const REPLY_TIMEOUT: Duration = Duration::from_secs(30);

@@ -22,7 +22,7 @@ pub(crate) struct AcmeQuestions {
 
 /// An answer of the issuer, or none, and what it is for.
 pub(crate) struct Answered {
-    report: Option<Report>,
+    report: Result<Report, &'static str>,
     purpose: Purpose,
 }
 
@@ -63,9 +63,9 @@ impl AcmeQuestions {
         (config, issuer): (&Config, &mut Issuer),
         asker: oneshot::Sender<Reply>,
     ) {
-        let time_max = match request {
-            AcmeRequest::Revoke { .. } => REVOKE_TIME_MAX,
-            _ => ANSWER_TIME_MAX,
+        let late = match request {
+            AcmeRequest::Revoke { .. } => REVOKED_LATER,
+            _ => NO_ANSWER,
         };
         let order = match order_of(request, config) {
             Ok(order) => order,
@@ -75,14 +75,14 @@ impl AcmeQuestions {
                 return;
             }
         };
-        self.ask(issuer, Purpose::Reply(AcmeStatus::default(), asker), time_max, order);
+        self.ask(issuer, Purpose::Reply(AcmeStatus::default(), asker), late, order);
     }
 
     /// Asks when something is done next for each certificate, if it is time for that.
     pub(crate) fn look(&mut self, issuer: &mut Issuer) {
         if issuer.is_to_be_asked(Instant::now()) {
             let order = |number| Order::Status { number, from: 0 };
-            self.ask(issuer, Purpose::Metrics(Vec::new()), ANSWER_TIME_MAX, order);
+            self.ask(issuer, Purpose::Metrics(Vec::new()), NO_ANSWER, order);
         }
     }
 
@@ -95,26 +95,27 @@ impl AcmeQuestions {
     pub(crate) fn take(&mut self, answered: Answered, issuer: &mut Issuer) {
         let Answered { report, mut purpose } = answered;
         match report {
-            Some(Report::Sites { total, from, sites, .. }) => {
+            Ok(Report::Sites { total, from, sites, .. }) => {
                 let next = from + sites.len();
                 let has_more = !sites.is_empty() && next < total;
                 purpose.add(total, sites);
                 if has_more {
                     let order = move |number| Order::Status { number, from: next };
-                    return self.ask(issuer, purpose, ANSWER_TIME_MAX, order);
+                    return self.ask(issuer, purpose, NO_ANSWER, order);
                 }
                 purpose.done(|gathered| Reply::Acme { certificates: gathered }, issuer.counters());
             }
-            Some(Report::Records { records, next, .. }) => {
+            Ok(Report::Records { records, next, .. }) => {
                 purpose.done(|_| Reply::DnsRecords { records, next }, issuer.counters());
             }
-            Some(Report::Done { message, is_refused: false, .. }) => {
+            Ok(Report::Done { message, is_refused: false, .. }) => {
                 purpose.done(|_| Reply::done(message), issuer.counters());
             }
-            Some(Report::Done { message, .. }) => {
+            Ok(Report::Done { message, .. }) => {
                 purpose.done(|_| Reply::refused(message), issuer.counters());
             }
-            _ => purpose.done(|_| Reply::refused(NO_ANSWER), issuer.counters()),
+            Ok(_) => purpose.done(|_| Reply::refused(NO_ANSWER), issuer.counters()),
+            Err(why) => purpose.done(|_| Reply::refused(why), issuer.counters()),
         }
     }
 
@@ -122,15 +123,21 @@ impl AcmeQuestions {
         &mut self,
         issuer: &mut Issuer,
         purpose: Purpose,
-        time_max: Duration,
+        late: &'static str,
         order: impl FnOnce(u64) -> Order,
     ) {
         let answer = issuer.ask(order);
-        self.waiting.spawn(async move {
-            let answer = timeout(time_max, answer).await;
-            Answered { report: answer.ok().and_then(Result::ok), purpose }
-        });
+        self.waiting
+            .spawn(async move { Answered { report: report_of(answer, late).await, purpose } });
     }
+}
+
+/// What the issuer says, or why it says nothing: `late`, if it takes its time.
+async fn report_of(
+    answer: oneshot::Receiver<Report>,
+    late: &'static str,
+) -> Result<Report, &'static str> {
+    timeout(ANSWER_TIME_MAX, answer).await.map_err(|_| late)?.map_err(|_| NO_ANSWER)
 }
 
 /// The order for a request; of a certificate the issuer knows the first name.
@@ -169,14 +176,27 @@ fn order_of(request: AcmeRequest, config: &Config) -> Result<Box<dyn FnOnce(u64)
 const NO_ANSWER: &str = "the process that fetches certificates does not run, or has too much to do: look at `kettle ctl status` and at the \
      log; without an [[acme]] in the configuration there is none";
 
-/// The time an issuer is waited for, which writes to a disk at most: less than `kettle ctl` waits, which is to hear why,
+const REVOKED_LATER: &str = "the authority has not answered yet, and is asked for up to ten minutes: the log says what comes of it";
+
+/// The time an issuer is waited for, which writes to a disk at most, or asks an authority: less than `kettle ctl` waits, which is to hear why.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);
-/// and how long where it asks an authority first, to which it gives ten minutes.
-const REVOKE_TIME_MAX: Duration = Duration::from_mins(11);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Nobody hears at the control socket what comes later than the caller waits.
+    #[tokio::test(start_paused = true)]
+    async fn an_authority_that_takes_its_time_is_told_of_while_the_caller_waits() {
+        let begun = tokio::time::Instant::now();
+        let (asker, answer) = oneshot::channel();
+        assert_eq!(report_of(answer, REVOKED_LATER).await.unwrap_err(), REVOKED_LATER);
+        assert!(begun.elapsed() < crate::admin::client::REPLY_TIMEOUT);
+        drop(asker);
+        let (asker, answer) = oneshot::channel::<Report>();
+        drop(asker);
+        assert_eq!(report_of(answer, REVOKED_LATER).await.unwrap_err(), NO_ANSWER);
+    }
 
     #[test]
     fn a_certificate_is_known_by_each_of_its_names() {
