@@ -97,7 +97,7 @@ pub struct FlowStatus {
     pub reason: Option<String>,
 }
 
-/// What can be seen of a tunnel while it is open.
+/// The view of a tunnel while it is open.
 pub(crate) struct OpenTunnel {
     pub(crate) number: u64,
     pub(crate) accepted: Instant,

@@ -32,14 +32,14 @@ use direction::{CloseKind, Direction, DirectionStage, Fault, RelayResources, Sou
 pub(crate) use end::{Party, TunnelEnd};
 pub(crate) use side::{Side, TunnelStream, poll_end_arrived};
 
-/// What the configuration says about a tunnel's bytes.
+/// The settings of a tunnel's bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RelaySettings {
     /// Where what is sent in TLS is encrypted.
     pub(crate) path: TunnelPathChoice,
     /// With `auto`: after how many bytes the kernel takes over.
     pub(crate) crossover: u64,
-    /// What a backend gets when a client ends without a close_notify.
+    /// The end that a backend gets when a client ends without a close_notify.
     pub(crate) truncation: Truncation,
 }
 
@@ -154,7 +154,7 @@ impl Relay {
                     }
                     _ => TunnelEnd::failed(sink, &error),
                 };
-                // What ends so already cannot be flushed either.
+                // A direction that ends so already cannot be flushed either.
                 let ends_as_cut = DirectionStage::Closing(CloseKind::Cut);
                 if matches!(end, TunnelEnd::KeyExhausted(_))
                     && self.direction_from(source).stage != ends_as_cut
@@ -183,7 +183,7 @@ impl Relay {
                     self.backend.cut();
                 }
             }
-            // What was forged is not passed off as whole.
+            // Forged bytes are not passed off as whole.
             Party::Client if is_violation => {
                 self.finish(party);
                 self.backend.reset();
@@ -220,7 +220,7 @@ impl Relay {
         } else {
             self.finish(Party::Client);
             self.backend.reset();
-            // What the backend had said to its end is true all the same.
+            // The bytes that the backend had said to its end are true all the same.
             if self.to_client.stage == DirectionStage::Flowing {
                 self.finish(Party::Backend);
                 self.client.cut();
@@ -301,7 +301,7 @@ impl Relay {
         backend
     }
 
-    /// What both sides have not received yet of what was sent to them.
+    /// Returns the bytes sent to both sides that they have not received yet.
     pub(crate) fn unacknowledged_bytes(&self) -> usize {
         self.client.unacknowledged_bytes() + self.backend.unacknowledged_bytes()
     }
@@ -342,7 +342,7 @@ impl Relay {
         self.backend_alert.as_deref()
     }
 
-    /// What went to the backend, and what to the client.
+    /// Returns the flow to the backend, and that to the client.
     pub(crate) fn flows(&self) -> [Flow; 2] {
         [self.to_backend.flow(), self.to_client.flow()]
     }
@@ -355,7 +355,7 @@ fn is_gone(error: &StreamError) -> bool {
         if matches!(error.kind(), ConnectionReset | HostUnreachable | NetworkUnreachable | TimedOut))
 }
 
-/// What became of a direction.
+/// The outcome of a direction.
 enum RelayOutcome {
     Ended,
     Failed,

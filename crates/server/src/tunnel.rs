@@ -40,11 +40,11 @@ pub use watch::BackendWatch;
 pub(crate) struct Peers {
     /// The client, by its PROXY header where it came with one.
     pub(crate) client: ClientAddress,
-    /// Who connected to us.
+    /// The peer that connected to us.
     pub(crate) socket: ClientAddress,
     /// Where it listens.
     pub(crate) listener: ListenAddress,
-    /// What the client connected to, by its PROXY header where that says so.
+    /// The address to which the client connected, by its PROXY header where that says so.
     pub(crate) destination: Option<SocketAddr>,
     /// In which version a load balancer said so, if one did.
     pub(crate) header: Option<proxy::Version>,
@@ -53,13 +53,13 @@ pub(crate) struct Peers {
 /// The client's side of a tunnel.
 pub(crate) struct ClientSide {
     pub(crate) side: Side,
-    /// What it said already and the server is to have.
+    /// The bytes it said already that the server is to have.
     pub(crate) received: Vec<u8>,
     /// The name it asked for, in TLS that goes on.
     pub(crate) server_name: Option<Box<str>>,
 }
 
-/// A tunnel, from the moment that the client's side stands. What is known of it at its end is logged, whatever ends it.
+/// A tunnel, from the moment that the client's side stands. The facts on it at its end are logged, whatever ends it.
 pub(crate) struct Tunnel {
     worker: Rc<WorkerState>,
     /// The connection's place among those of its worker, if the tunnel has it to itself.
@@ -67,7 +67,7 @@ pub(crate) struct Tunnel {
     deadline: Rc<Deadline>,
     settings: Arc<TunnelSettings>,
     peers: Peers,
-    /// What the operator may look at while it is open.
+    /// The view of the operator while it is open.
     shown: Rc<OpenTunnel>,
     /// Until there is a server.
     client: Side,
@@ -261,7 +261,7 @@ impl Tunnel {
         }
     }
 
-    /// What the client connected to, if that is an address.
+    /// Returns the address to which the client connected, if it is one.
     fn destination(&self) -> Option<SocketAddr> {
         let listener = self.peers.listener.socket();
         let ask = || self.client_socket()?.local_addr().ok();
@@ -411,13 +411,13 @@ enum NoServer {
     Departed(TunnelEnd),
 }
 
-/// How a tunnel ends whose client a reload has shut out before there was a server for it.
+/// The end of a tunnel whose client a reload has shut out before there was a server for it.
 const SESSION_REFUSED: &str = "session_refused";
 
 /// A close_notify in a record: header, alert, and what TLS 1.2 and 1.3 add to it (24 and 17 bytes).
 const CLOSE_NOTIFY_BYTES_MAX: usize = 31;
 
-/// How long peers may take to receive our last words and to close their sides.
+/// The time that peers may take to receive our last words and to close their sides.
 const LINGER: Duration = Duration::from_secs(5);
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub struct TunnelAlpnRoutes {
 pub enum TunnelStart {
     /// A handshake, and perhaps a dialogue before it.
     Tls {
-        /// Who makes it.
+        /// The acceptors that make it.
         acceptors: Acceptors,
         /// The dialogue.
         starttls: StartTls,
@@ -150,7 +150,7 @@ impl TunnelSettings {
         &self.log
     }
 
-    /// What the relay has to know.
+    /// Returns the settings that the relay has to know.
     pub(crate) fn relay(&self) -> &RelaySettings {
         &self.relay
     }

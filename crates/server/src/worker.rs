@@ -161,7 +161,7 @@ async fn tick(worker: Rc<WorkerState>) {
 #[derive(Default)]
 pub(crate) struct Listeners {
     sources: Vec<AcceptLoop>,
-    /// What ends those that are listened on no more.
+    /// The tasks that end listeners which are listened on no more.
     retiring: JoinSet<()>,
 }
 
@@ -262,10 +262,10 @@ impl AcceptLoop {
         Self { listening, snapshot, socket, task }
     }
 
-    /// Ends listening so that no client is reset. What waits in the socket when it ends is reset, and so is a client whose TCP handshake
-    /// has begun. So new clients are held off, and the others are accepted for some time.
+    /// Ends listening so that no client is reset. A client that waits in the socket when it ends is reset, and so is one whose
+    /// TCP handshake has begun. So new clients are held off, and the others are accepted for some time.
     fn retire(self, worker: &Rc<WorkerState>, time: Duration, retiring: &mut JoinSet<()>) {
-        // Whoever started this process with a socket goes on listening on it.
+        // The process that started this one with a socket goes on listening on it.
         let is_inherited = matches!(self.listening.sharing, Sharing::Inherited);
         if matches!(self.listening.sharing, Sharing::Own)
             && let Err(error) = socket::take_no_new(self.listening.socket.as_fd())

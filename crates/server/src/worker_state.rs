@@ -30,7 +30,7 @@ use tokio::time::{timeout, timeout_at};
 use crate::open_tunnels::OpenTunnels;
 use crate::setup::{Budgets, Snapshot};
 
-/// What all connections of a worker share.
+/// The state that all connections of a worker share.
 pub(crate) struct WorkerState {
     pub(crate) clock: CoarseClock,
     pub(crate) handshake_turns: HandshakeTurns,
@@ -41,7 +41,7 @@ pub(crate) struct WorkerState {
     pub(crate) pipes: Rc<Pipes>,
     pub(crate) responder: Responder,
     pub(crate) send_turns: SendTurns,
-    /// What windows of HTTP/2 may grow by, in the whole process.
+    /// The bytes by which windows of HTTP/2 may grow, in the whole process.
     pub(crate) window_budget: Arc<WindowBudget>,
     pub(crate) deadlines: Deadlines,
     date_line: DateLine,
@@ -225,14 +225,14 @@ impl WorkerState {
                 emptied.await;
             }
         };
-        // Whether it was in time shows in the number.
+        // The number shows if it was in time.
         let _ = timeout_at(deadline.into(), emptied).await;
         self.connections.get() + self.waiting.get()
     }
 
     /// Interrupts what the drain left, so that it is logged as what it is: a response that was cut off.
     pub(crate) async fn cut_off(&self) {
-        // Who waits for a server or a disk has time for an answer that says so.
+        // A client that waits for a server or a disk has time for an answer that says so.
         self.responder.pool.end_drain();
         self.responder.files.disks().end_drain();
         for _ in 0..ANSWER_TURNS {
@@ -262,7 +262,7 @@ pub(crate) fn next_connection_number() -> u64 {
 
 static NEXT_CONNECTION_NUMBER: AtomicU64 = AtomicU64::new(1);
 
-/// How long connections that are cut off have to take notice. It is within what the main thread leaves to workers.
+/// The time that connections that are cut off have to take notice. It is within what the main thread leaves to workers.
 const CUT_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// In how many turns of the runtime a request notices, answers, and has its answer written.

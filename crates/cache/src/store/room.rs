@@ -39,7 +39,7 @@ impl Store {
         self.arriving_bytes.fetch_sub(bytes, Ordering::AcqRel);
     }
 
-    /// What the objects take on the disk, with what there is room for of those that are arriving.
+    /// Returns the bytes that the objects take on the disk, with what there is room for of those that are arriving.
     pub(super) fn taken_bytes(&self) -> u64 {
         self.index.bytes() + self.room_bytes.load(Ordering::Acquire)
     }

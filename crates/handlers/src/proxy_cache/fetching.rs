@@ -271,8 +271,8 @@ impl Fetching {
         self.route.store.pass(self.asked.fetch_key(), time, why);
     }
 
-    /// What an answer with this status takes the place of, kept or not (RFC 9111 §4.3.3): what the backend was asked about. An
-    /// error says nothing of that.
+    /// Returns the object in whose place an answer with this status comes, kept or not (RFC 9111 §4.3.3): the one about which
+    /// the backend was asked. An error says nothing of that.
     pub(super) fn displaced(&self, status: u16) -> Option<Name> {
         (self.validated.is_some() && status < 500).then(|| Name::of_key(self.asked.key()))
     }
@@ -325,7 +325,7 @@ impl Fetching {
         match self.disks.wait_for(&self.device, begin).await {
             Ok(Ok(writer)) => return Some(writer),
             Ok(Err(error)) => {
-                // What it announces will not change with the next who asks.
+                // The size that it announces will not change with the next request.
                 if matches!(error, StoreError::TooLarge) {
                     self.pass(TOO_LARGE_TIME, TOO_LARGE);
                 }
@@ -336,7 +336,7 @@ impl Fetching {
         None
     }
 
-    /// What comes next; `None` if nobody wants it any more.
+    /// Returns the next piece; `None` if nobody wants it any more.
     async fn wanted(
         &self,
         body: &mut UpstreamBody,
@@ -449,7 +449,7 @@ fn has_ranges(head: &ResponseHead<Bytes>) -> bool {
     head.header_values("accept-ranges").any(|unit| unit.eq_ignore_ascii_case(b"bytes"))
 }
 
-/// What comes next, and all that is there with it; nothing is the end. What fails behind a piece is for the next call.
+/// Returns the next piece, and all that is there with it; nothing is the end. A failure behind a piece is for the next call.
 async fn pieces(
     body: &mut UpstreamBody,
     failed: &mut Option<UpstreamError>,
@@ -478,16 +478,16 @@ async fn pieces(
     Ok(pieces)
 }
 
-/// How often a task looks whether anybody wants what it does.
+/// The interval at which a task looks whether anybody wants its work.
 const LOOK_TIME: Duration = Duration::from_secs(1);
 
 /// The time a key's requests go past the store after a response that is not to be kept, and after one too large.
 const NOT_KEPT_TIME: Duration = Duration::from_mins(1);
 const TOO_LARGE_TIME: Duration = Duration::from_mins(10);
 
-/// What `Cache-Status` says of those meanwhile.
+/// The word of `Cache-Status` on those meanwhile.
 const NOT_KEPT: &str = "bypass; detail=not-kept";
 const TOO_LARGE: &str = "bypass; detail=too-large";
 
-/// What is written at a time.
+/// The bytes that are written at a time.
 const PIECE_BYTES: usize = 256 * 1_024;

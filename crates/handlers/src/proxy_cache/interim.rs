@@ -8,8 +8,8 @@ use kettle_exchange::request::{Disconnected, Request};
 
 use crate::stores::Fetch;
 
-/// Waits until it is known what becomes of a fetch, and passes on what its backend says before, if `is_told`. What arrives
-/// does so for others, too: it goes on when this client has gone.
+/// Waits until it is known what becomes of a fetch, and passes on what its backend says before, if `is_told`. The object
+/// arrives for others, too: it goes on when this client has gone.
 ///
 /// # Errors
 /// [`Disconnected`].

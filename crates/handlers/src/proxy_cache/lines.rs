@@ -32,7 +32,7 @@ pub(super) fn updated(stored: &[u8], newer: &[u8], keeps_tag: bool) -> Vec<u8> {
     out
 }
 
-/// What belongs to the body that is kept, whatever a 304 says.
+/// The fields that belong to the body that is kept, whatever a 304 says.
 const FIXED: [&str; 4] = ["content-encoding", "content-type", "content-range", "content-length"];
 
 #[cfg(test)]

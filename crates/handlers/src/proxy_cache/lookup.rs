@@ -41,7 +41,7 @@ impl From<Result<Response, HttpError>> for CacheAnswer {
     }
 }
 
-/// What it takes to look for an answer.
+/// The parts for the lookup of an answer.
 pub(super) struct CacheLookup<'l> {
     pub(super) route: &'l Arc<CachedRoute>,
     pub(super) files: &'l Files,
@@ -50,13 +50,13 @@ pub(super) struct CacheLookup<'l> {
     pub(super) pool: &'l Rc<Pool>,
 }
 
-/// What the store has for a request.
+/// The finding of the store for a request.
 enum Found<T> {
     Object(T),
     /// Only what others sent fields for that no backend sees here.
     Others,
     Nothing,
-    /// What its disk did not say in time.
+    /// The disk did not answer in time.
     Unknown,
 }
 
@@ -182,7 +182,7 @@ impl CacheLookup<'_> {
         Ok(answer.into())
     }
 
-    /// What comes of a client that did not wait.
+    /// Returns the answer for a client that did not wait.
     fn gone(&self, outcome: CacheOutcome, notes: &mut LogNotes) -> CacheAnswer {
         self.route.count(outcome, notes);
         proxy::note_client_gone(&self.route.proxy, notes);
@@ -205,14 +205,14 @@ impl CacheLookup<'_> {
                 let usable = stored_response::usable(&arriving.0, SystemTime::now());
                 return matches!(usable, Use::WhileRevalidating).then(|| Fetched::from(known));
             }
-            // What is written behind its answer may wait for a disk that is slow, and clients do not.
+            // Bytes that are written behind its answer may wait for a disk that is slow, and clients do not.
             let limit = if arriving.1.is_in_memory() { limit.min(WRITTEN_SOON) } else { limit };
             return timeout(limit, fetch.ended()).await.is_ok().then_some(Fetched::Again);
         }
         Some(Fetched::from(known))
     }
 
-    /// What comes of an object that arrives; `None` if the store has to be asked again.
+    /// Returns the answer from an object that arrives; `None` if the store has to be asked again.
     #[expect(clippy::too_many_arguments, reason = "what is known of one request")]
     fn fetched(
         &self,
@@ -400,7 +400,7 @@ impl CacheLookup<'_> {
     }
 }
 
-/// What becomes of a request that the store cannot answer.
+/// The fate of a request that the store cannot answer.
 enum Miss {
     Joined(Arc<Fetch>),
     Leads(Arc<Fetch>, oneshot::Receiver<Fetched>),
@@ -413,10 +413,10 @@ fn is_good_later(object: &ReadyObject) -> bool {
     times.stale_if_error > times.stale_while_revalidate
 }
 
-/// What `Cache-Status` says of requests with a condition that does not hold for what is kept.
+/// The word of `Cache-Status` on requests with a condition that does not hold for what is kept.
 const PRECONDITION: &str = "request; detail=precondition";
 
-/// How often the store is asked for one request: what was validated may be gone again.
+/// The number of times the store is asked for one request: an object that was validated may be gone again.
 const ROUNDS_MAX: usize = 4;
 
 /// The number of times a server's time for its next byte is waited by those who wait for another's request: it may have to be

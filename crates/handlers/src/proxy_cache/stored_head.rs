@@ -16,7 +16,7 @@ use super::{TAGS_MAX, lines};
 use crate::proxy::Asker;
 
 impl Fetching {
-    /// What is kept of a response's head.
+    /// Returns the part of a response's head that is kept.
     pub(super) fn stored(&self, head: &ResponseHead<Bytes>, answered: SystemTime) -> ObjectHead {
         let fields: Vec<_> = head.headers().collect();
         let has_coding = head.header_values("content-encoding").next().is_some();

@@ -141,7 +141,7 @@ fn date_of(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(seconds.min(SECONDS_MAX))
 }
 
-/// What may be done with an object now.
+/// Returns the way in which an object may be used now.
 pub(super) fn usable(head: &ObjectHead, now: SystemTime) -> Use {
     freshness(&head.times).after(here(&head.times, now))
 }
@@ -161,7 +161,7 @@ pub(super) fn still_varies(marker: &ObjectHead, now: SystemTime) -> bool {
     matches!(freshness(&times).after(here(&times, now)), Use::Fresh(_))
 }
 
-/// What tells an object from another that takes its name: what a backend is asked about it by.
+/// The fields that distinguish an object from another that takes its name: a backend is asked about it by them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ObjectVersion {
     pub(super) etag: Vec<u8>,
@@ -169,7 +169,7 @@ pub(super) struct ObjectVersion {
 }
 
 impl ObjectVersion {
-    /// What a response says of it.
+    /// Returns the version of a response.
     pub(super) fn said(head: &ResponseHead<Bytes>) -> Self {
         let sole = |name: &str| {
             let mut values = head.header_values(name);

@@ -20,9 +20,9 @@ use super::stored_response::ObjectVersion;
 use super::{CALL_BYTES, CachedRoute, TAGS_MAX, lines, stored_response};
 use crate::stores::OpenStore;
 
-/// What a backend said in its 304.
+/// The words of a backend in its 304.
 struct Validation {
-    /// What it said that of.
+    /// The version about which it said that.
     version: ObjectVersion,
     /// Which it said that is.
     said: ObjectVersion,
@@ -34,7 +34,7 @@ struct Validation {
     tags: Option<Vec<String>>,
     asked: SystemTime,
     answered: SystemTime,
-    /// What the object belongs to that was asked about, at the latest.
+    /// The latest generation of the object that was asked about.
     generation: u64,
 }
 
@@ -60,7 +60,7 @@ impl Fetching {
             Ok(Ok(is_refreshed)) => is_refreshed,
             Ok(Err(error)) => {
                 self.route.failed(&error);
-                // What a disk does not take is still good; of all else nobody knows that.
+                // An object that a disk does not take is still good; of all else nobody knows that.
                 matches!(error, StoreError::Disk { .. })
             }
             Err(why) => {
@@ -120,7 +120,7 @@ impl CachedRoute {
     }
 }
 
-/// What a write leaves nothing of: its own URL, and those that its response names in these lines, by either scheme.
+/// Forgets what a write leaves nothing of: its own URL, and those that its response names in these lines, by either scheme.
 pub(super) fn invalid_keys(asked: &CacheRequest, own: &[u8]) -> Arc<[Name]> {
     let target = &asked.target;
     let also = also_invalid(&lines::fields(own), target.origin(), target.reference());
@@ -146,7 +146,7 @@ impl Validation {
         if object.head.generation > self.generation
             || ObjectVersion::of(&object.head) != self.version
         {
-            // What was asked about was purged, or replaced for who takes another coding, and this has come since.
+            // The object in question was purged, or replaced for a client that takes another coding, and this has come since.
             return Ok(false);
         }
         let fresher = self.fresher(&object, this, route);
@@ -174,7 +174,7 @@ impl Validation {
         // Nobody's cookie is everybody's.
         let has_cookie = has(&said, "set-cookie");
         let etag = said.iter().find(|(name, _)| name.eq_ignore_ascii_case(b"etag"));
-        // What has another validator is another object (RFC 9111 §4.3.4).
+        // An object with another validator is another one (RFC 9111 §4.3.4).
         let is_other = match etag {
             Some((_, etag)) => opaque(etag) != opaque(&object.head.etag),
             None => {
@@ -205,7 +205,7 @@ impl Validation {
             stored_response::times(caching::revalidated(&answer, &route.defaults), self.answered);
         let mut is_for_everybody = Control::of(&fields, answer.targeted).is_for_everybody();
         let says = |name: &str| has(&said, name);
-        // What was said at first may be hidden behind what the operator tells clients.
+        // The first words of the server may be hidden behind the operator's words to clients.
         if !says("cache-control") && !answer.targeted.is_some_and(says) {
             is_for_everybody = object.head.is_for_everybody;
             let is_hidden = || !says_times(&object.head, route);

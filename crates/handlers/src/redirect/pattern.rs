@@ -21,7 +21,7 @@ use crate::words::{Asked, WordSource, Words, argument};
 /// The work of a place on paths before it looks for an answer.
 #[derive(Debug)]
 pub struct Paths {
-    /// What all its paths begin with; without its last slash where that stands for whole segments.
+    /// The beginning of all its paths; without its last slash where that stands for whole segments.
     beginning: String,
     /// The expression that chose the place.
     regex: Option<Expression>,
@@ -48,7 +48,7 @@ pub struct Rewritten {
     pub stays: bool,
 }
 
-/// What a request fills in.
+/// The values that a request fills in.
 struct Filling<'f> {
     path: &'f str,
     /// That of the request, whatever rewrites made of it.
@@ -58,7 +58,7 @@ struct Filling<'f> {
     host: Option<&'f str>,
 }
 
-/// What stars or groups stand for.
+/// The texts for which stars or groups stand.
 enum Captured<'f> {
     Nothing,
     Stars(Vec<&'f str>),
@@ -242,7 +242,7 @@ pub fn location_of(to: &Template, asked: Asked<'_>, source: &WordSource) -> Opti
     location.filter(|location| !location.is_empty() && !location.starts_with("//"))
 }
 
-/// What a request fills in as a URL has it behind what is before it: in a path as it may stand there, in a query so that it ends no
+/// Fills a value in as a URL has it behind what is before it: in a path as it may stand there, in a query so that it ends no
 /// argument and begins none.
 fn in_location<'f>(text: &'f str, before: &str) -> Cow<'f, str> {
     Cow::Owned(match before.contains('?') {

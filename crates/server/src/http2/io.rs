@@ -37,13 +37,13 @@ pub(crate) struct Http2Io {
     offloads: Rc<Offloads>,
     /// Memory for what is staged.
     heads: Rc<HeadBuffers>,
-    /// Whoever receives, and sends what is due.
+    /// The task that receives, and sends what is due.
     driver: RefCell<Option<Waker>>,
     /// True if it is at work: it sends what is due at the end of that.
     is_driven: Cell<bool>,
     ticks: Cell<u32>,
     turn_bytes_left: Cell<usize>,
-    /// What threads read, or have read, and is not sent yet.
+    /// The bytes that threads read, or have read, and that are not sent yet.
     pub(super) read_bytes: Cell<usize>,
     /// Room for bodies that are made as a whole, once a stream asks for it.
     body_places: OnceCell<Arc<Semaphore>>,
@@ -64,7 +64,7 @@ pub(crate) struct Http2Io {
     is_plain: bool,
     /// Why the kernel was last refused.
     refusal: Cell<Option<Reason>>,
-    /// What went wrong where nobody could be told.
+    /// The failure where nobody could be told.
     failure: Cell<Option<StreamError>>,
 }
 
@@ -167,7 +167,7 @@ impl Http2Io {
         let early = self.tls.borrow_mut().take_front(usize::MAX);
         let fill = match early.bytes() {
             [] => ready!(self.tls.borrow_mut().poll_visit(context, visit))?,
-            // What told that a plain connection speaks HTTP/2.
+            // The bytes that told that a plain connection speaks HTTP/2.
             early => {
                 visit(early);
                 Filled::Data
@@ -192,7 +192,7 @@ impl Http2Io {
         }
     }
 
-    /// Looks whether a client that said goodbye has gone. What still comes from it says nothing (RFC 8446 §6.1).
+    /// Looks whether a client that said goodbye has gone. Its later bytes say nothing (RFC 8446 §6.1).
     fn look_for_end(&self, context: &mut Context<'_>) {
         if self.has_left.get() {
             return;
@@ -279,7 +279,7 @@ impl Http2Io {
         Ok(())
     }
 
-    /// Writes what is staged and a frame behind it to the kernel, which encrypts it. What it does not take stays staged.
+    /// Writes what is staged and a frame behind it to the kernel, which encrypts it. The bytes it does not take stay staged.
     fn poll_kernel_write(
         &self,
         context: &mut Context<'_>,
@@ -379,8 +379,8 @@ impl Http2Io {
         self.written.borrow_mut().settle(self.is_input_over.get(), tell);
     }
 
-    /// True if so many bytes more may be held for the client. What threads read counts apart: it must not keep others from being
-    /// sent.
+    /// True if so many bytes more may be held for the client. The bytes that threads read count apart: they must not keep
+    /// others from being sent.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
         let held_bytes = self.held_bytes();
         held_bytes == 0 || held_bytes + bytes <= HELD_BYTES_MAX
@@ -412,12 +412,12 @@ impl Http2Io {
         self.frames.borrow_mut().shut_ticks(ticks).max(self.unheard_ticks.get())
     }
 
-    /// What is due, sealed or not.
+    /// Returns the bytes that are due, sealed or not.
     pub(super) fn held_bytes(&self) -> usize {
         self.staged_bytes() + self.queued_bytes()
     }
 
-    /// What is due and not sealed yet.
+    /// Returns the bytes that are due and not sealed yet.
     pub(super) fn staged_bytes(&self) -> usize {
         self.frames.borrow_mut().output().len()
     }
@@ -426,7 +426,7 @@ impl Http2Io {
         self.tls.borrow().queued_bytes()
     }
 
-    /// What the client has taken so far: it changes by that, and not by what is said to the client.
+    /// Returns the bytes that the client has taken so far: they change by that, and not by what is said to the client.
     pub(crate) fn taken_so_far(&self) -> (u64, u64) {
         self.written.borrow().taken_so_far(self.queued_bytes())
     }
@@ -475,16 +475,16 @@ impl Http2Io {
     }
 }
 
-/// What is held for a client before it is sent, in what the largest pooled buffer holds.
+/// The bytes that are held for a client before they are sent, in what the largest pooled buffer holds.
 const HELD_BYTES_MAX: usize = RECORDS_PER_WRITE * RECORD_BYTES_MAX;
 
-/// What may be due besides to a client that takes nothing, and is listened to all the same.
+/// The bytes that may be due besides to a client that takes nothing, and is listened to all the same.
 const ANSWERS_BYTES_MAX: usize = PLAINTEXT_BYTES_MAX;
 
 /// The most of a frame's payload that is copied to go out with others.
 const SMALL_BYTES_MAX: usize = 4_096;
 
-/// What one connection receives before it lets the others have a turn.
+/// The bytes that one connection receives before it lets the others have a turn.
 const TURN_BYTES: usize = 4 * HELD_BYTES_MAX;
 /// Bodies that were made as a whole and are not sent yet.
 const BODY_PLACES: usize = 2;

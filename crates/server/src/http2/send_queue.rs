@@ -42,7 +42,7 @@ impl SendQueue {
         QueuePlace { queue: Rc::clone(self), place }
     }
 
-    /// There may be room for the first of them. Whoever is woken in vain waits again.
+    /// There may be room for the first of them. A task that is woken in vain waits again.
     pub(super) fn wake_first(&self) {
         let mut waiting = self.waiting.borrow_mut();
         if let Some(waker) = waiting.first_entry().and_then(|mut first| first.get_mut().take()) {

@@ -32,7 +32,7 @@ impl Http2Stream {
         Self { io, number, progress: Rc::default() }
     }
 
-    /// How far its response is, for who asks when nobody serves it any more.
+    /// Returns the progress of its response, for callers that ask when nobody serves it any more.
     pub(crate) fn progress(&self) -> Rc<StreamProgress> {
         Rc::clone(&self.progress)
     }
@@ -108,7 +108,7 @@ impl Http2Stream {
     pub(crate) fn send(&self, bytes: &[u8], is_end: bool) -> Result<(), StreamClosed> {
         let mut left = bytes;
         while !left.is_empty() {
-            // What is due already goes with it.
+            // Bytes that are due already go with it.
             let staged_bytes = self.io.staged_bytes();
             let frame_bytes_max = FRAME_BYTES_MAX - staged_bytes.min(FRAME_BYTES_MAX / 2);
             let (frame, rest) = left.split_at(left.len().min(frame_bytes_max));
@@ -314,7 +314,7 @@ impl Drop for Http2Stream {
     }
 }
 
-/// What threads read for the streams of a connection, and is not sent yet: eight pieces.
+/// The bytes that threads read for the streams of a connection, and that are not sent yet: eight pieces.
 const READ_BYTES_MAX: usize = 8 * PIECE_BYTES;
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// What one connection has written of its streams.
+/// The bytes that one connection has written of its streams.
 #[derive(Default)]
 pub(super) struct Written {
     /// Plaintext that was sealed or that the kernel took, ever.
@@ -13,14 +13,14 @@ pub(super) struct Written {
     ciphertext_bytes: u64,
     /// For what was sealed and is queued, both as they were behind it.
     sealed: VecDeque<(u64, u64)>,
-    /// What the kernel has taken, in plaintext.
+    /// The bytes that the kernel has taken, in plaintext.
     sent_bytes: u64,
     /// In the order in which it was written.
     unsent: VecDeque<Unsent>,
 }
 
 struct Unsent {
-    /// How much plaintext there was with it.
+    /// The plaintext that there was with it.
     until_bytes: u64,
     number: u32,
     progress: Rc<StreamProgress>,
@@ -28,7 +28,7 @@ struct Unsent {
     is_end: bool,
 }
 
-/// How far one stream is.
+/// The progress of one stream.
 #[derive(Default)]
 pub(crate) struct StreamProgress {
     pub(super) written_bytes: Cell<u64>,
@@ -92,7 +92,7 @@ impl Written {
         }
     }
 
-    /// What the kernel has taken, of ciphertext and of what it encrypts itself, with so many bytes queued.
+    /// Returns the bytes that the kernel has taken, of ciphertext and of what it encrypts itself, with so many bytes queued.
     pub(super) fn taken_so_far(&self, queued_bytes: usize) -> (u64, u64) {
         (self.ciphertext_bytes.saturating_sub(queued_bytes as u64), self.sent_bytes)
     }

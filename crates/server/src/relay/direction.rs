@@ -35,18 +35,18 @@ pub(super) struct Direction {
     pub(super) intake: Intake,
     /// Waits until the other side has what a reset would take from it.
     leaving: Option<Box<Leaving>>,
-    /// What arrived meanwhile.
+    /// The bytes that arrived meanwhile.
     pub(super) arrived_bytes: u64,
 }
 
-/// What is known of where a direction's bytes come from.
+/// The state of the source of a direction's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SourceState {
     Open,
     /// It said that this was all.
     Closed,
-    /// Sending to it found it gone. What it had sent can still be received, but the kernel has said already that it was reset, and
-    /// now says "end".
+    /// Sending to it found it gone. The bytes it had sent can still be received, but the kernel has said already that it was
+    /// reset, and now says "end".
     Lost,
 }
 
@@ -56,7 +56,7 @@ struct Leaving {
     undelivered_bytes: usize,
 }
 
-/// How far a direction has come.
+/// The progress of a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DirectionStage {
     /// More may come.
@@ -67,7 +67,7 @@ pub(super) enum DirectionStage {
     Finished,
 }
 
-/// How a direction ends.
+/// The way a direction ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CloseKind {
     /// As its source did: it has said all it wanted.
@@ -76,7 +76,7 @@ pub(super) enum CloseKind {
     Cut,
 }
 
-/// How bytes that are not opened here get to the other side.
+/// The way bytes that are not opened here get to the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RelayPath {
     /// Through this process's memory, for good.
@@ -87,7 +87,7 @@ pub(super) enum RelayPath {
     Kernel,
 }
 
-/// What ended a direction before its time.
+/// The fault that ended a direction before its time.
 #[derive(Debug)]
 pub(super) enum Fault {
     /// The source ended without a close_notify.
@@ -96,20 +96,20 @@ pub(super) enum Fault {
     KeyRefused,
     /// The source failed.
     Source(StreamError),
-    /// The other side takes nothing more. Whether it ended well before, what comes from there tells.
+    /// The other side takes nothing more. The bytes from there tell whether it ended well before.
     Refused,
     /// The other side failed.
     Sink(StreamError),
 }
 
-/// What directions share.
+/// The resources that directions share.
 pub(super) struct RelayResources<'s> {
     pub(super) pipes: &'s Pipes,
     pub(super) offloads: &'s Offloads,
 }
 
 impl Direction {
-    /// What has gone this way. What moved the bytes of a plain one is the reason, where it was a pipe.
+    /// Returns the bytes that have gone this way. The reason of a plain one is what moved its bytes, where it was a pipe.
     pub(super) fn flow(&self) -> Flow {
         match (self.is_plain, self.flow.path) {
             (false, _) => self.flow,
@@ -261,7 +261,7 @@ impl Direction {
         if self.has_only_its_end_left() && !to.is_offloaded() {
             return Poll::Ready(Ok(()));
         }
-        // What the connection has to say for itself, too: tickets, a KeyUpdate.
+        // The connection's own messages, too: tickets, a KeyUpdate.
         ready!(to.poll_flush_but_tickets(context))?;
         while !self.queue.is_empty() {
             if to.is_offloaded() {
@@ -311,7 +311,7 @@ impl Direction {
         }
     }
 
-    /// Ends it at once. What is held goes nowhere.
+    /// Ends it at once. The bytes that are held go nowhere.
     pub(super) fn finish(&mut self, pipes: &Pipes) {
         self.stage = DirectionStage::Finished;
         self.leaving = None;
@@ -373,7 +373,7 @@ impl Direction {
 }
 
 impl Fault {
-    /// What a failed call of the other side's socket means. A broken pipe tells only that nobody reads there; the
+    /// Returns the meaning of a failed call of the other side's socket. A broken pipe tells only that nobody reads there; the
     /// kernel says so, and not "reset", where the peer had ended its side before (`tcp_reset`).
     pub(super) fn sink(error: StreamError) -> Self {
         match error {
@@ -400,13 +400,13 @@ fn unless_gone(ended: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// What a call took, which cannot have been nothing.
+/// Returns the bytes that a call took, which cannot have been none.
 fn some(bytes: usize) -> io::Result<u64> {
     if bytes == 0 { Err(io::ErrorKind::WriteZero.into()) } else { Ok(bytes as u64) }
 }
 
-/// What a direction moves before other tunnels get their turn.
+/// The bytes that a direction moves before other tunnels get their turn.
 const TURN_BYTES: u64 = 256 * 1_024;
 
-/// How often it receives before that; a read may bring a single byte.
+/// The number of times it receives before that; a read may bring a single byte.
 const TURN_STEPS: usize = 16;

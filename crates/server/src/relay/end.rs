@@ -9,7 +9,7 @@ pub(crate) enum Party {
     Backend,
 }
 
-/// What ended a tunnel: of orderly ends the first, and before all what went wrong.
+/// The end of a tunnel: of orderly ends the first, and before all what went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TunnelEnd {
     /// The client said all it wanted.
@@ -28,10 +28,10 @@ pub(crate) enum TunnelEnd {
     Violation(Party, &'static str),
     /// One of them asked for a key that the kernel cannot change to.
     KeyRefused(Party),
-    /// What is sent to one of them has reached the limit of its key, which cannot be changed: in TLS 1.2, and by a kernel that does
+    /// The sending to one of them has reached the limit of its key, which cannot be changed: in TLS 1.2, and by a kernel that does
     /// not change keys.
     KeyExhausted(Party),
-    /// What is sent to one of them could not be encrypted any longer, for this reason.
+    /// The bytes to one of them could not be encrypted any longer, for this reason.
     Failed(Party, &'static str),
     /// Nothing went either way for too long.
     Idle,

@@ -18,13 +18,14 @@ use super::Party;
 
 /// The client's side of a tunnel that is one stream of many, of a protocol whose edge hands it over.
 pub(crate) trait TunnelStream {
-    /// What its connection agreed on.
+    /// Returns the session of its connection.
     fn session(&self) -> Option<&Session>;
 
     /// Where what is sent now is encrypted: its connection may move.
     fn path(&self) -> TxPath;
 
-    /// What the client says next; `None` at the end. The window opens for as much when the next is asked for: when this is gone.
+    /// Returns the next bytes of the client; `None` at the end. The window opens for as much when the next is asked for: when
+    /// this is gone.
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>>;
 
     /// Sends some of `bytes`, when the client's windows and the connection have room.
@@ -51,7 +52,7 @@ pub(crate) trait TunnelStream {
     /// Notes that all that the client said before has been passed on.
     fn note_passed_on(&self);
 
-    /// What was sent and the kernel does not have yet.
+    /// Returns the bytes that were sent and that the kernel does not have yet.
     fn unsent_bytes(&self) -> u64;
 }
 
@@ -68,7 +69,7 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    /// What its handshake agreed on; nothing without TLS.
+    /// Returns the session of its handshake; nothing without TLS.
     pub(crate) fn session(&self) -> Option<&Session> {
         match self {
             Self::Tls(stream) => stream.session(),
@@ -77,7 +78,7 @@ impl Side {
         }
     }
 
-    /// Sends what a TLS 1.2 handshake ends with. What TLS 1.3 has left, tickets, goes with the first data.
+    /// Sends what a TLS 1.2 handshake ends with. The tickets that TLS 1.3 has left go with the first data.
     pub(crate) fn poll_flush_handshake(&mut self, context: &mut Context<'_>) -> Poll<()> {
         match self {
             // A socket that fails is found out by who uses it.
@@ -163,7 +164,7 @@ impl Side {
         Poll::Ready(())
     }
 
-    /// What went there and has not arrived yet, as far as the kernel can tell.
+    /// Returns the bytes that went there and have not arrived yet, as far as the kernel can tell.
     pub(super) fn unacknowledged_bytes(&self) -> usize {
         let fd = match self {
             Self::Tls(stream) => stream.socket(),
@@ -264,6 +265,6 @@ pub(crate) fn poll_end_arrived(
     socket.poll_write_ready(context)
 }
 
-/// What is thrown away at once, and how often before others have their turn.
+/// The bytes that are thrown away at once, and how often before others have their turn.
 const DRAINED_BYTES: usize = 4_096;
 const DRAIN_READS_MAX: usize = 64;

@@ -153,7 +153,7 @@ impl Direction {
         Poll::Ready(self.receive_into_queue(from))
     }
 
-    /// What is held goes into a stream.
+    /// The bytes that are held go into a stream.
     pub(super) fn poll_send_stream(
         &mut self,
         to: &mut dyn TunnelStream,
@@ -204,7 +204,7 @@ fn taken_twice() -> io::Error {
 }
 
 thread_local! {
-    /// What all tunnels of a worker receive into. Nothing stays here from one call to the next.
+    /// The buffer into which all tunnels of a worker receive. Nothing stays here from one call to the next.
     static SCRATCH: RefCell<Vec<u8>> = RefCell::new(vec![0; SCRATCH_BYTES]);
 }
 

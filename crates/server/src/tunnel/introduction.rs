@@ -62,7 +62,7 @@ pub(super) fn introduction(
     header
 }
 
-/// What stud's and hitch's `write-ip` says: the number of the address family on Linux, and the address.
+/// Returns the header of stud's and hitch's `write-ip`: the number of the address family on Linux, and the address.
 /// There is no form for a client without one, so that it is 0.0.0.0.
 fn ip_header(client: Option<IpAddr>) -> Vec<u8> {
     match client.unwrap_or(Ipv4Addr::UNSPECIFIED.into()) {

@@ -17,7 +17,7 @@ use crate::tunnel_routes::TunnelSettings;
 /// A server's side of a tunnel.
 pub(crate) struct Opened {
     pub(crate) side: Side,
-    /// What the server greeted with in plain text, for a client that has not been greeted.
+    /// The greeting of the server in plain text, for a client that has not been greeted.
     pub(crate) greeting: Vec<u8>,
 }
 
@@ -180,5 +180,5 @@ fn failed(error: &StartTlsError) -> Failure {
     Failure::new(outcome, error.to_string())
 }
 
-/// What one read of a dialogue takes in.
+/// The bytes of one read of a dialogue.
 const READ_BYTES: usize = 1_024;

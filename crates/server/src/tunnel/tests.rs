@@ -152,7 +152,7 @@ async fn a_backend_that_goes_on_after_its_client_s_end_has_all_the_time() {
     assert_eq!((end, seconds / 60), (TunnelEnd::Idle, 23 * 60));
 }
 
-/// What a client does not read is on its way to it, and looked at again and again.
+/// The bytes that a client does not read are on their way to it, and looked at again and again.
 #[tokio::test]
 async fn a_look_does_not_begin_the_idle_time_anew() {
     let talk = async |_: &mut Peer, backend: &mut Peer, _: &Deadlines| {

@@ -17,7 +17,7 @@ pub(super) struct Time {
     pub(super) end: Option<Instant>,
 }
 
-/// How far a client is whose backend has said all.
+/// The progress of a client whose backend has said all.
 #[derive(Clone, Copy, Default)]
 struct Rest {
     /// Since when it has been told so, in ticks.
@@ -56,7 +56,7 @@ struct Quiet {
 }
 
 impl Quiet {
-    /// What went in front of the tunnel may be on its way, too.
+    /// The bytes that went in front of the tunnel may be on their way, too.
     fn new(ticks: u32) -> Self {
         Self { since: ticks, look: Some(ticks.saturating_add(LOOK_TICKS)) }
     }
@@ -66,13 +66,13 @@ impl Quiet {
         self.look.get_or_insert(ticks.saturating_add(LOOK_TICKS));
     }
 
-    /// How much of the time that it may last is left, or until the next look.
+    /// Returns the rest of the time that it may last, or the time until the next look.
     fn left(self, most: Duration, ticks: u32) -> Duration {
         let left = most.saturating_sub(since(self.since, ticks));
         self.look.map_or(left, |look| left.min(TICK * look.saturating_sub(ticks)))
     }
 
-    /// Looks if that is due. What a lost side means for the other the relay does in its next turn.
+    /// Looks if that is due. The relay does in its next turn what a lost side means for the other.
     fn has_looked(&mut self, relay: &mut Relay, ticks: u32) -> bool {
         let is_due = self.look.is_some_and(|look| look <= ticks);
         if is_due {
@@ -189,5 +189,6 @@ const REST_MAX: Duration = Duration::from_secs(30);
 /// From look to look whether what was sent arrives.
 const LOOK_TICKS: u32 = 10;
 
-/// The time a client may take to receive that. What is left then it gets all the same, but it has no place at its server any more.
+/// The time a client may take to receive that. The client gets the rest then all the same, but it has no place at its server
+/// any more.
 const UNDELIVERED_MAX: Duration = Duration::from_mins(1);

@@ -78,7 +78,7 @@ pub(super) async fn connect<S>(
     outcome
 }
 
-/// What a connection to this address is to be. [`Socket::keep_alive`] is for those that outlive a request.
+/// Returns what a connection to this address is to be. [`Socket::keep_alive`] is for those that outlive a request.
 pub(super) fn prepared(stream: TcpStream, address: SocketAddr) -> io::Result<Socket> {
     // A port of our own machine that nobody listens on may be the very port the kernel chose for us: TCP then opens a
     // connection with itself (RFC 9293 §3.5, simultaneous open).

@@ -4,7 +4,7 @@ use kettle_runtime::tx_path::{Reason, TxPath};
 
 use super::Http2Io;
 
-/// Who encrypts.
+/// The party that encrypts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SealedBy {
     User,

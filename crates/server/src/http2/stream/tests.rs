@@ -115,7 +115,7 @@ async fn what_threads_read_is_bounded_and_takes_nothing_of_the_windows() {
         }
         assert!(memory(&streams[10], &mut places[10], &waker).is_pending());
         assert!(memory(&streams[9], &mut places[9], &waker).is_pending());
-        // Who needs no thread is in nobody's way.
+        // A stream that needs no thread is in nobody's way.
         for sent_bytes in [PIECE_BYTES, PIECE_BYTES, 65_535 - 2 * PIECE_BYTES] {
             assert_eq!(room(&streams[11], &mut None, PIECE_BYTES), Some(sent_bytes));
             streams[11].send(&vec![0; sent_bytes], false).unwrap();

@@ -232,7 +232,7 @@ async fn a_slow_reader_makes_the_tunnel_hold_eight_records_at_most_and_two_besid
                 assert!(written > 64 << 10, "{written}");
                 assert!((1..=held_max).contains(&held), "{held} {:?}", relay.flows());
                 of_others.into_iter().for_each(buffers::give);
-                // What slows down is no loss.
+                // A slow side is no loss.
                 let slow = if is_client_slow { &mut client } else { &mut backend };
                 let mut received = vec![0; written.min(1 << 20)];
                 let read = slow.stream().read_exact(&mut received);

@@ -23,7 +23,7 @@ use Event::{Closes, Cuts, Resets, Violates};
 use Seen::{Alerted, Closed, Cut, Reset};
 use Truncation::{Fin, Reset as ByReset};
 
-/// What one of the peers does.
+/// The act of one of the peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     /// As it should.
@@ -226,7 +226,7 @@ async fn a_client_that_takes_slowly_has_all_that_came_before_it_is_reset() {
         let (end, saw) = tokio::join!(poll_fn(|context| relay.poll(context)), client.rest());
         assert!(saw == (sent, Reset), "not all of it: {} bytes", saw.0.len());
         assert_eq!(end, TunnelEnd::BackendCut);
-        // Whoever takes something is not idle.
+        // A side that takes something is not idle.
         assert!(relay.progress() > before + 1);
     })
     .await;
@@ -371,7 +371,7 @@ async fn a_deadline_takes_back_no_end_that_was_told() {
         relay.cut(TunnelEnd::TooLong);
         assert_eq!(poll_fn(|context| relay.poll(context)).await, TunnelEnd::TooLong);
         drop(relay);
-        // Who still could say something has not said all.
+        // A side that still could say something has not said all.
         assert_eq!(backend.rest().await, (vec![], Reset));
     })
     .await;

@@ -23,7 +23,7 @@ struct Near {
 const USER: TunnelPathChoice = TunnelPathChoice::User;
 const KERNEL: TunnelPathChoice = TunnelPathChoice::KernelSplice;
 
-/// What the other side sends: more records than are left, each full.
+/// The bytes that the other side sends: more records than are left, each full.
 const SENT_BYTES: usize = 4 << 20;
 const RECORDS_LEFT: u64 = 8;
 /// As many may be made of the pieces in a pipe.
@@ -76,11 +76,11 @@ async fn a_key_that_cannot_be_changed_ends_the_tunnel_and_nobody_takes_it_for_th
 }
 
 struct Sent {
-    /// What the side with the old key received, what the tunnel says that it sent there, and how it ended there.
+    /// The bytes that the side with the old key received, what the tunnel says that it sent there, and how it ended there.
     received: Vec<u8>,
     counted_bytes: u64,
     seen: Seen,
-    /// How the tunnel ended, and what the other side saw of it.
+    /// The way the tunnel ended, and what the other side saw of it.
     end: TunnelEnd,
     sender_saw: Seen,
 }

@@ -25,7 +25,7 @@ use tokio::task::{JoinHandle, LocalSet, spawn_local};
 
 use crate::relay::{Relay, RelaySettings, Side, TunnelEnd};
 
-/// What an end of a tunnel speaks.
+/// The protocol of an end of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Tls13,
@@ -46,7 +46,7 @@ pub(crate) enum Peer {
 pub(crate) trait Duplex: AsyncRead + AsyncWrite + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
 
-/// How a connection ended, as its peer saw it.
+/// The way a connection ended, as its peer saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     /// With close_notify, or FIN without TLS.
@@ -58,14 +58,14 @@ pub(crate) enum Seen {
     Alerted,
 }
 
-/// What became of a tunnel.
+/// The end of a tunnel.
 pub(super) struct Ended {
     pub(super) end: TunnelEnd,
     pub(super) flows: [Flow; 2],
     pub(super) pipes_in_use: usize,
 }
 
-/// How a tunnel is set up.
+/// The setup of a tunnel.
 #[derive(Clone)]
 pub(crate) struct Setup {
     pub(super) client: Kind,
@@ -258,7 +258,7 @@ impl Peer {
         received
     }
 
-    /// What comes until the end, and how it ends.
+    /// Returns the bytes until the end, and how it ends.
     pub(crate) async fn rest(&mut self) -> (Vec<u8>, Seen) {
         rest(self.stream()).await
     }
