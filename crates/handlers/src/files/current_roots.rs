@@ -83,7 +83,7 @@ impl CurrentRoots {
     }
 
     /// Remembers the root something was seen below, unless that look was overtaken.
-    pub fn sighting<T>(
+    pub fn remember<T>(
         &self,
         route: &FileRoute,
         known: &Known,

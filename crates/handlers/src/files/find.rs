@@ -106,7 +106,7 @@ impl Finder {
                 }
                 continue;
             }
-            return Ok(self.roots.sighting(route, &known, below, found, now));
+            return Ok(self.roots.remember(route, &known, below, found, now));
         }
     }
 
@@ -328,7 +328,7 @@ impl Finder {
         let seen = seen.map_err(|_| Errno::AGAIN).flatten();
         route.note_root(seen.as_ref().map(|_| ()).map_err(|error| *error));
         let (below, listed) = seen?;
-        Ok(self.roots.sighting(route, &known, below, listed.page, now))
+        Ok(self.roots.remember(route, &known, below, listed.page, now))
     }
 
     /// Reads an error page, which lies on this device as far as that is known, and says on which it does. The deadline is that of

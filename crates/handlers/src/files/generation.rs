@@ -29,7 +29,7 @@ impl Generation {
     /// that tells it remembers another one (`is_other`) and none has told this one yet. Returns the number that holds for a look that
     /// began at `since`, which has seen this discovery, but none that others made meanwhile.
     pub fn tell(&self, what: impl Hash, state: impl Hash, since: u64, is_other: bool) -> u64 {
-        let seen = self.sighting(what, state);
+        let seen = self.note(what, state);
         let before = place_of(seen).map_or(0, |place| match place.load(Ordering::Acquire) {
             // Most looks find what was there.
             before if before == seen => before,
@@ -45,7 +45,7 @@ impl Generation {
     /// The same of what nobody remembers here and is not there: news only if a worker was the last to see it. A client that
     /// asks for what never was there takes no place from what is.
     pub fn tell_gone(&self, what: impl Hash) {
-        let seen = self.sighting(what, GONE);
+        let seen = self.note(what, GONE);
         let is_news = place_of(seen).is_some_and(|place| {
             let before = place.load(Ordering::Acquire);
             let is_other = before != seen && is_of_one(before, seen);
@@ -57,7 +57,7 @@ impl Generation {
     }
 
     /// The note that something was seen in a state: one half says what, the other in which state.
-    fn sighting(&self, what: impl Hash, state: impl Hash) -> u64 {
+    fn note(&self, what: impl Hash, state: impl Hash) -> u64 {
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
         hasher.hash_one((self.route, what)) & !STATE | hasher.hash_one(state) & STATE
     }

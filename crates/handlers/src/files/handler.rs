@@ -267,19 +267,19 @@ impl Files {
         respond::respond(&*entry.map_err(locate::status_of)?, head, &*self.clock)
     }
 
-    /// Returns the sighting. Below a new root nothing is what is remembered, by any worker.
-    fn seen<T>(
+    /// Returns the lookup. If the root was replaced, all remembered entries are dropped first, by any worker.
+    fn accept_lookup<T>(
         &self,
         route: &FileRoute,
         generation: u64,
-        seen: Result<RootLookup<T>, Errno>,
+        lookup: Result<RootLookup<T>, Errno>,
     ) -> Result<RootLookup<T>, HttpError> {
-        let sighting = seen.map_err(locate::status_of)?;
-        if sighting.is_root_new {
+        let lookup = lookup.map_err(locate::status_of)?;
+        if lookup.is_root_new {
             self.forget_entries();
-            route.generation.tell((), sighting.root.identity(), generation, true);
+            route.generation.tell((), lookup.root.identity(), generation, true);
         }
-        Ok(sighting)
+        Ok(lookup)
     }
 
     /// A site's own page for an error, if it can be read. As long as it stays the same, all responses have one copy of it; as long as
@@ -397,7 +397,7 @@ impl Files {
         let listed = move |listing: &Listing, view: &View| write(listing, &path, view);
         let (generation, now) = (route.generation.now(), self.clock.monotonic());
         let seen = self.finder.list(route, relative, now, view, listed).await;
-        let page = self.seen(route, generation, seen)?.found;
+        let page = self.accept_lookup(route, generation, seen)?.found;
         let page = Page { text: page.map_err(locate::status_of)?.into(), _place: place };
         let mut fields = ResponseFields::ready(route.configured.all().clone());
         fields = fields.with("content-type", content_type);

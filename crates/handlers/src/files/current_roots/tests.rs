@@ -42,12 +42,12 @@ fn a_look_that_another_one_overtook_is_begun_again_and_undoes_nothing() {
         release(folder.path());
         // Within the same tick of the clock, too.
         let quick = roots.known(&route, late);
-        let seen = roots.sighting(&route, &quick, look(&quick), (), late);
+        let seen = roots.remember(&route, &quick, look(&quick), (), late);
         assert!(seen.is_root_new);
 
         assert!(roots.is_overtaken(&route, &slow, &old));
         assert!(!roots.is_current(&route, &old.root));
-        roots.sighting(&route, &slow, old, (), NOW);
+        roots.remember(&route, &slow, old, (), NOW);
         assert!(roots.is_current(&route, &seen.root));
 
         let again = roots.known(&route, NOW);
@@ -62,10 +62,10 @@ fn two_looks_that_see_the_same_release_agree() {
     let known = [roots.known(&route, NOW), roots.known(&route, NOW)];
     release(folder.path());
     let [first, second] = known.each_ref().map(look);
-    assert!(roots.sighting(&route, &known[0], first, (), NOW).is_root_new);
+    assert!(roots.remember(&route, &known[0], first, (), NOW).is_root_new);
     assert!(!roots.is_overtaken(&route, &known[1], &second));
     // The first of them remembered a file of this release already.
-    assert!(!roots.sighting(&route, &known[1], second, (), NOW).is_root_new);
+    assert!(!roots.remember(&route, &known[1], second, (), NOW).is_root_new);
 }
 
 #[test]
@@ -74,11 +74,11 @@ fn a_new_release_is_seen_by_a_look_that_began_before_another_one() {
     let roots = CurrentRoots::new(PERIOD);
     let slow = roots.known(&route, NOW);
     let quick = roots.known(&route, NOW + PERIOD / 2);
-    roots.sighting(&route, &quick, look(&quick), (), NOW + PERIOD / 2);
+    roots.remember(&route, &quick, look(&quick), (), NOW + PERIOD / 2);
     release(folder.path());
     let new = look(&slow);
     assert!(!roots.is_overtaken(&route, &slow, &new));
-    let seen = roots.sighting(&route, &slow, new, (), NOW);
+    let seen = roots.remember(&route, &slow, new, (), NOW);
     assert!(seen.is_root_new && roots.is_current(&route, &seen.root));
     // Its time counts from when that look began.
     assert!(roots.known(&route, NOW + PERIOD).fresh_since.is_none());

@@ -43,7 +43,7 @@ impl Files {
         let RootLookup { found, root, looked, .. } = loop {
             let when = (now, self.disks().deadline());
             let seen = self.finder.find(route, relative, key.preference, purpose, when).await;
-            let seen = self.seen(route, generation, seen)?;
+            let seen = self.accept_lookup(route, generation, seen)?;
             match seen.found {
                 LocateOutcome::File(found)
                     if !found.is_readable
@@ -98,7 +98,7 @@ impl Files {
         let (preference, purpose) = (CodingPreference::NONE, Purpose::Exist);
         let seen = self.finder.find(route, relative, preference, purpose, when).await;
         let there = match seen.map_err(locate::status_of) {
-            Ok(seen) => match self.seen(route, generation, Ok(seen))?.found {
+            Ok(seen) => match self.accept_lookup(route, generation, Ok(seen))?.found {
                 LocateOutcome::File(found) => {
                     self.finder.release(found);
                     There::File
