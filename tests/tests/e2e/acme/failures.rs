@@ -278,24 +278,3 @@ fn a_server_that_is_killed_at_any_point_of_an_order_goes_on_with_it() {
         assert_eq!(front.asked("POST /order-plz"), orders, "{point}");
     }
 }
-
-#[test]
-fn a_certificate_that_is_late_turns_the_status_red() {
-    let mut orders = 0;
-    let rule = move |asked: &str| {
-        orders += usize::from(asked.starts_with("POST /order-plz"));
-        if orders > 1 { Act::Cut } else { Act::Pass }
-    };
-    let setup = PebbleSetup::default().lifetime(15);
-    let Some((_pebble, _front, setup)) = behind_front(&setup, rule) else { return };
-    let kettle = Kettle::start(setup);
-    kettle.messages().wait_for("certificate of localhost is there");
-    let early = kettle.ctl(&["acme", "status"]).output();
-    assert!(early.status.success() && !early.text().contains("LATE"), "{}", early.text());
-    wait_until("it is late", || {
-        let said = kettle.ctl(&["acme", "status"]).output();
-        said.status.code() == Some(1) && said.text().contains("LATE: retry at")
-    });
-    let said = kettle.ctl(&["status"]).succeed();
-    assert!(said.contains("certificate  localhost (ecdsa) e"), "{said}");
-}

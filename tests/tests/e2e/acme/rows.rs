@@ -361,7 +361,12 @@ fn a_certificate_that_is_late_is_an_error_and_red() {
     wait_until_served(&kettle, &pebble);
     assert!(kettle.ctl(&["acme", "status"]).output().status.success());
     failure(&kettle);
-    wait_until("it is late", || !kettle.ctl(&["acme", "status"]).output().status.success());
+    wait_until("it is late", || {
+        let said = kettle.ctl(&["acme", "status"]).output();
+        said.status.code() == Some(1) && said.text().contains("LATE: retry at")
+    });
+    let said = kettle.ctl(&["status"]).succeed();
+    assert!(said.contains("certificate  localhost (ecdsa) e"), "{said}");
     restart_at_once(&mut kettle);
     kettle.messages().wait_for("the certificate of localhost ends on ");
     kettle.messages().wait_for("and was not renewed: ");
