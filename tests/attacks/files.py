@@ -67,20 +67,7 @@ def symlink_race(kettle):
                         os.unlink(server.site / "new")
                     swaps[0] += 1
 
-        swapper = threading.Thread(target=swap)
-        swapper.start()
-        found, leaked = {}, 0
-        with server.connect() as client:
-            for _ in range(20000):
-                client.sendall(get("/name"))
-                answer = b""
-                while b"\r\n\r\n" not in answer or len(answer.partition(b"\r\n\r\n")[2]) < length_of(answer):
-                    answer += client.recv(65536)
-                found[status(answer)] = found.get(status(answer), 0) + 1
-                leaked += b"CANARY" in answer
-        going[0] = False
-        swapper.join()
-        return f"{swaps[0]} swaps, statuses {found}, contents from outside: {leaked}", not leaked and set(found) <= {200, 404, 403}
+        return race(server, swap, going, swaps, "/name", 20000)
 
 
 def folder_race(kettle):
@@ -99,20 +86,25 @@ def folder_race(kettle):
                     os.rename(server.site / "new", server.site / "d")
                     swaps[0] += 1
 
-        swapper = threading.Thread(target=swap)
-        swapper.start()
-        found, leaked = {}, 0
-        with server.connect() as client:
-            for _ in range(10000):
-                client.sendall(get("/d/outside.txt"))
-                answer = b""
-                while b"\r\n\r\n" not in answer or len(answer.partition(b"\r\n\r\n")[2]) < length_of(answer):
-                    answer += client.recv(65536)
-                found[status(answer)] = found.get(status(answer), 0) + 1
-                leaked += b"CANARY" in answer
-        going[0] = False
-        swapper.join()
-        return f"{swaps[0]} swaps, statuses {found}, contents from outside: {leaked}", not leaked and set(found) <= {200, 404, 403}
+        return race(server, swap, going, swaps, "/d/outside.txt", 10000)
+
+
+def race(server, swap, going, swaps, path, requests):
+    """Asks for a path while a thread swaps what is there: nothing from outside of the root may come"""
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    found, leaked = {}, 0
+    with server.connect() as client:
+        for _ in range(requests):
+            client.sendall(get(path))
+            answer = b""
+            while b"\r\n\r\n" not in answer or len(answer.partition(b"\r\n\r\n")[2]) < length_of(answer):
+                answer += client.recv(65536)
+            found[status(answer)] = found.get(status(answer), 0) + 1
+            leaked += b"CANARY" in answer
+    going[0] = False
+    swapper.join()
+    return f"{swaps[0]} swaps, statuses {found}, contents from outside: {leaked}", not leaked and set(found) <= {200, 404, 403}
 
 
 def length_of(answer):
