@@ -11,9 +11,11 @@ pub(crate) use kettle_command_line::output::{exit, fail, print, print_line};
 
 /// Prints a line to standard error; several are one entry of the journal.
 pub(crate) fn say(text: impl Display) {
+    // In one write: standard error has no buffer, and a diagnostic is written letter by letter.
+    let text = format!("{text}\n");
     let _ = match journal::is_stderr() {
-        true => writeln!(io::stderr().lock(), "{}", journal::one_line(&text.to_string())),
-        false => writeln!(io::stderr().lock(), "{text}"),
+        true => writeln!(io::stderr().lock(), "{}", journal::one_line(&text)),
+        false => io::stderr().lock().write_all(text.as_bytes()),
     };
 }
 

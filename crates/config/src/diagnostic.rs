@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::located::Position;
 
 /// Longer source lines are cut around the caret so that one diagnostic stays readable.
-const SHOWN_LINE_CHARACTERS_MAX: usize = 120;
+pub(crate) const SHOWN_LINE_CHARACTERS_MAX: usize = 120;
 /// The length of a cut line that is shown before the caret.
 const SHOWN_BEFORE_CARET: usize = 40;
 
@@ -27,8 +27,8 @@ pub struct Diagnostic {
     pub message: String,
     /// The advice, where there is a good guess: `write "64 KiB"`.
     pub help: Option<String>,
-    /// The whole line the offending text stands on, for display.
-    pub source_line: Option<String>,
+    /// The line the offending text stands on, as far as it is shown.
+    pub source_line: Option<Excerpt>,
 }
 
 impl Diagnostic {
@@ -52,6 +52,32 @@ impl Diagnostic {
     /// Returns the position of the mistake.
     pub fn position(&self) -> Position {
         Position { line: self.line, column: self.column }
+    }
+}
+
+/// The part of a line that is shown around a place. No more is kept of it: a file may be one long line with many such places.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Excerpt {
+    text: String,
+    /// Characters in front of the place.
+    before: usize,
+}
+
+impl Excerpt {
+    /// Takes what stands around a byte of a text, on the same line.
+    #[must_use]
+    pub fn around(text: &str, offset: usize) -> Self {
+        let (front, behind) = text.split_at_checked(offset).unwrap_or((text, ""));
+        let front = front.chars().rev().take_while(|letter| *letter != '\n');
+        let in_front: Vec<_> = front.take(SHOWN_LINE_CHARACTERS_MAX + 1).collect();
+        let behind = behind.chars().take_while(|letter| *letter != '\n');
+        let behind: String = behind.take(SHOWN_LINE_CHARACTERS_MAX + 1).collect();
+        let is_long =
+            in_front.len() + behind.trim_end().chars().count() > SHOWN_LINE_CHARACTERS_MAX;
+        let before = in_front.len().min(if is_long { SHOWN_BEFORE_CARET } else { usize::MAX });
+        let shown = in_front.into_iter().take(before).rev().chain(behind.chars());
+        let text: String = shown.take(SHOWN_LINE_CHARACTERS_MAX).collect();
+        Self { text: text.trim_end().to_owned(), before }
     }
 }
 
@@ -108,27 +134,15 @@ impl std::error::Error for Diagnostic {}
 fn write_source(
     formatter: &mut fmt::Formatter<'_>,
     diagnostic: &Diagnostic,
-    source: &str,
+    Excerpt { text, before }: &Excerpt,
 ) -> fmt::Result {
-    let before = diagnostic.column.saturating_sub(1);
-    let skipped = if source.chars().count() > SHOWN_LINE_CHARACTERS_MAX {
-        before.saturating_sub(SHOWN_BEFORE_CARET)
-    } else {
-        0
-    };
-    let shown: String = source.chars().skip(skipped).take(SHOWN_LINE_CHARACTERS_MAX).collect();
-    let shown = shown.trim_end();
-    let indent: String = shown
-        .chars()
-        .map(visible_space)
-        .chain(std::iter::repeat(' '))
-        .take(before - skipped)
-        .collect();
+    let indent: String =
+        text.chars().map(visible_space).chain(std::iter::repeat(' ')).take(*before).collect();
     let first_line = diagnostic.offending.lines().next().unwrap_or_default();
-    let room = shown.chars().count().saturating_sub(before - skipped);
-    let carets = first_line.chars().count().min(room).max(1);
+    let room = text.chars().count().saturating_sub(*before);
+    let carets = first_line.chars().take(room).count().max(1);
     let gutter = diagnostic.line.to_string();
-    let shown: String = shown.chars().map(visible).collect();
+    let shown: String = text.chars().map(visible).collect();
     write!(formatter, "\n {gutter} | {shown}")?;
     write!(formatter, "\n {:width$} | {indent}{}", "", "^".repeat(carets), width = gutter.len())
 }

@@ -33,7 +33,7 @@ mod word;
 pub use advice::advice;
 pub use check::{Addresses, collide, do_protocols_fit, leads_back};
 pub use check_files::{ERROR_PAGE_BYTES_MAX, check_files, is_to_be_made};
-pub use diagnostic::Diagnostic;
+pub use diagnostic::{Diagnostic, Excerpt};
 pub use foreign::not_here;
 pub use glob::{CacheControl, DenyPatterns};
 pub use located::{Located, Position};

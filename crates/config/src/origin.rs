@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Excerpt};
 use crate::located::Position;
 
 /// The place of something in the other file.
@@ -15,8 +15,8 @@ pub struct Origin {
     pub at: Position,
     /// The text there.
     pub written: String,
-    /// The whole line, for display.
-    pub source_line: Option<String>,
+    /// The line, as far as it is shown.
+    pub source_line: Option<Excerpt>,
 }
 
 impl Origin {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Help};
+use crate::diagnostic::{Diagnostic, Excerpt, Help, SHOWN_LINE_CHARACTERS_MAX};
 use crate::located::Position;
 
 /// The place of each setting, by keys and indexes from the top: `site.0.route.2.prefix`.
@@ -120,18 +120,21 @@ impl Source {
             offending: offending.to_owned(),
             message,
             help,
-            source_line: self.line(at.line).map(str::to_owned),
+            source_line: self.offset(at).map(|offset| Excerpt::around(&self.text, offset)),
         }
     }
 
     /// The value that begins at a position: a string with its quotes, a bare word, or the line
     /// of a header, list or table.
     fn value_at(&self, at: Position) -> Option<&str> {
-        let line = self.line(at.line)?;
-        let (start, _) = line.char_indices().nth(at.column.checked_sub(1)?)?;
-        let value = line.get(start..)?;
+        let value = self.text.get(self.offset(at)?..)?.split('\n').next()?.trim_end_matches('\r');
+        if value.is_empty() {
+            return None;
+        }
         if value.starts_with(['[', '{']) {
-            return value.split(" #").next().map(str::trim_end);
+            let end = value.char_indices().nth(SHOWN_LINE_CHARACTERS_MAX);
+            let shown = end.and_then(|(end, _)| value.get(..end)).unwrap_or(value);
+            return shown.split(" #").next().map(str::trim_end);
         }
         let quote = value.chars().next().filter(|first| matches!(first, '"' | '\''));
         let mut is_escaped = false;
@@ -146,10 +149,12 @@ impl Source {
         value.get(..end.unwrap_or(value.len()))
     }
 
-    fn line(&self, number: usize) -> Option<&str> {
-        let start = *self.line_starts.get(number.checked_sub(1)?)?;
-        let rest = self.text.get(start..)?;
-        rest.split('\n').next().map(|line| line.trim_end_matches('\r'))
+    /// The byte that a position means; behind a line's end, that end.
+    fn offset(&self, at: Position) -> Option<usize> {
+        let start = *self.line_starts.get(at.line.checked_sub(1)?)?;
+        let line = self.text.get(start..)?.split('\n').next()?;
+        let inside = line.char_indices().nth(at.column.saturating_sub(1));
+        Some(start + inside.map_or(line.len(), |(offset, _)| offset))
     }
 }
 

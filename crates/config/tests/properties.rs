@@ -170,3 +170,14 @@ proptest! {
         );
     }
 }
+
+#[test]
+fn a_mistake_keeps_no_more_of_a_long_line_than_it_shows() {
+    let wrong = "\"x y\", ".repeat(1000);
+    let redirects = "{ from = 1 }, ".repeat(1000);
+    let text = format!("[[site]]\nnames = [{wrong}]\nroute = [{{ redirect = [{redirects}] }}]\n");
+    let mistakes = parsed(&text).unwrap_err();
+    assert!(mistakes.len() >= 2000, "{}", mistakes.len());
+    let longest = mistakes.iter().map(|mistake| format!("{mistake:?}").len()).max();
+    assert!(longest < Some(1500), "{longest:?}");
+}

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use kettle_config::{Diagnostic, Origin, Position, closest};
+use kettle_config::{Diagnostic, Excerpt, Origin, Position, closest};
 
 use super::vocabulary::{Context, Takes, Term};
 use super::{Statement, Value};
@@ -59,11 +59,11 @@ struct Parser {
 impl Parser {
     /// Splits a line into its tokens.
     fn split(&mut self, path: &Path, number: usize, line: &str) {
-        let origin = |column: usize, written: &str| Origin {
+        let origin = |column: usize, rest: &str, written: &str| Origin {
             path: path.to_path_buf(),
             at: Position { line: number, column },
             written: written.to_owned(),
-            source_line: Some(line.to_owned()),
+            source_line: Some(Excerpt::around(line, line.len() - rest.len())),
         };
         let (mut rest, mut column) = (line, 1);
         while let Some(first) = rest.chars().next() {
@@ -83,7 +83,7 @@ impl Parser {
                     None => {
                         let help = Some("write a `\"` at the end of the value".to_owned());
                         let message = "this text does not end on its line";
-                        self.diagnostics.push(origin(column, rest).diagnostic(message, help));
+                        self.diagnostics.push(origin(column, rest, rest).diagnostic(message, help));
                         return;
                     }
                 },
@@ -94,7 +94,7 @@ impl Parser {
             };
             let (written, behind) = rest.split_at_checked(bytes).unwrap_or((rest, ""));
             if let Some(kind) = kind {
-                self.tokens.push(Token { kind, origin: origin(column, written) });
+                self.tokens.push(Token { kind, origin: origin(column, rest, written) });
             }
             column += written.chars().count();
             rest = behind;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use kettle_config::{Diagnostic, Origin, Position};
+use kettle_config::{Diagnostic, Excerpt, Origin, Position};
 
 /// A name with its arguments, and its block if it has one.
 #[derive(Clone, Debug)]
@@ -29,9 +29,8 @@ impl Directive {
 
 /// Reads the text of a file.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Directive>, Vec<Diagnostic>> {
-    let lines = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
-    let mut reader =
-        Reader { path, lines, rest: text, at: Position { line: 1, column: 1 }, depth: 0 };
+    let at = Place { position: Position { line: 1, column: 1 }, offset: 0 };
+    let mut reader = Reader { path, text, at, depth: 0 };
     reader.directives(None).map_err(|diagnostic| vec![*diagnostic])
 }
 
@@ -40,10 +39,16 @@ type Wrong = Box<Diagnostic>;
 
 struct Reader<'t> {
     path: &'t Path,
-    lines: Vec<&'t str>,
-    rest: &'t str,
-    at: Position,
+    text: &'t str,
+    /// How far it is read.
+    at: Place,
     depth: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    position: Position,
+    offset: usize,
 }
 
 enum Token {
@@ -55,33 +60,36 @@ enum Token {
 }
 
 impl Reader<'_> {
-    fn origin(&self, at: Position, written: &str) -> Origin {
-        let line = at.line.checked_sub(1).and_then(|index| self.lines.get(index));
+    fn origin(&self, at: Place, written: &str) -> Origin {
         Origin {
             path: self.path.to_path_buf(),
-            at,
+            at: at.position,
             written: written.to_owned(),
-            source_line: line.map(|line| (*line).to_owned()),
+            source_line: Some(Excerpt::around(self.text, at.offset)),
         }
     }
 
-    fn wrong(&self, at: Position, written: &str, message: &str, help: &str) -> Wrong {
+    fn behind(&self, at: Place) -> &str {
+        self.text.get(at.offset..).unwrap_or_default()
+    }
+
+    fn wrong(&self, at: Place, written: &str, message: &str, help: &str) -> Wrong {
         Box::new(self.origin(at, written).diagnostic(message, Some(help.to_owned())))
     }
 
     fn next(&mut self) -> Option<char> {
-        let mut letters = self.rest.chars();
-        let letter = letters.next()?;
-        self.rest = letters.as_str();
+        let letter = self.peek()?;
+        self.at.offset += letter.len_utf8();
+        let position = &mut self.at.position;
         match letter {
-            '\n' => self.at = Position { line: self.at.line + 1, column: 1 },
-            _ => self.at.column += 1,
+            '\n' => *position = Position { line: position.line + 1, column: 1 },
+            _ => position.column += 1,
         }
         Some(letter)
     }
 
     fn peek(&self) -> Option<char> {
-        self.rest.chars().next()
+        self.behind(self.at).chars().next()
     }
 
     /// Directives to the end of the file, or of the block that began at `opened`.
@@ -159,7 +167,7 @@ impl Reader<'_> {
         Err(Box::new(opened.diagnostic("this block is never closed", help)))
     }
 
-    fn token(&mut self) -> Result<(Position, Token), Wrong> {
+    fn token(&mut self) -> Result<(Place, Token), Wrong> {
         loop {
             match self.peek() {
                 Some('#') => while self.next().is_some_and(|letter| letter != '\n') {},
@@ -186,16 +194,15 @@ impl Reader<'_> {
         Ok((at, token))
     }
 
-    fn quoted(&mut self, at: Position, quote: char) -> Result<String, Wrong> {
+    fn quoted(&mut self, at: Place, quote: char) -> Result<String, Wrong> {
         let mut word = String::new();
         loop {
             match self.next() {
                 None => {
                     let message = format!("this text has no {quote} at its end");
-                    let line = self.origin(at, "").source_line.unwrap_or_default();
-                    let written: String = line.chars().skip(at.column - 1).collect();
+                    let written = self.behind(at).lines().next().unwrap_or_default();
                     let help = format!("write a {quote} behind it");
-                    return Err(self.wrong(at, &written, &message, &help));
+                    return Err(self.wrong(at, written, &message, &help));
                 }
                 Some('\\') => self.escaped(&mut word),
                 Some(letter) if letter == quote => break,
@@ -246,3 +253,18 @@ impl Reader<'_> {
 
 /// nginx's own configurations are five deep.
 const DEPTH_MAX: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_one_line_is_not_kept_once_for_each_directive() {
+        let directives = parse(Path::new("nginx.conf"), &"set $a \"é\"; ".repeat(10_000)).unwrap();
+        let last = directives.last().unwrap().origin.clone();
+        assert_eq!((directives.len(), last.at.column), (10_000, 9999 * 12 + 1));
+        let shown = last.diagnostic("wrong", None).to_string();
+        assert!(shown.contains("; set $a \"é\";\n") && shown.len() < 300, "{shown}");
+        assert!(format!("{last:?}").len() < 1000, "{last:?}");
+    }
+}

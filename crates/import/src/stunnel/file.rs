@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Diagnostic, Origin, Position, closest};
+use kettle_config::{Diagnostic, Excerpt, Origin, Position, closest};
 
 use super::vocabulary::{Fate, Term};
 use crate::Surroundings;
@@ -66,13 +66,15 @@ impl Reader<'_> {
             if trimmed.is_empty() || trimmed.starts_with([';', '#']) {
                 continue;
             }
-            let before = line.chars().take_while(|it| it.is_whitespace() || *it == '\u{feff}');
-            let at = Position { line: index + 1, column: before.count() + 1 };
+            let is_white = |letter: char| letter.is_whitespace() || letter == '\u{feff}';
+            let offset = line.len() - line.trim_start_matches(is_white).len();
+            let before = line.get(..offset).unwrap_or_default();
+            let at = Position { line: index + 1, column: before.chars().count() + 1 };
             let origin = Origin {
                 path: path.to_path_buf(),
                 at,
                 written: trimmed.to_owned(),
-                source_line: Some(line.to_owned()),
+                source_line: Some(Excerpt::around(line, offset)),
             };
             self.line(trimmed, origin);
         }

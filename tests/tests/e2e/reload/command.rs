@@ -1,7 +1,9 @@
 //! The other commands: what they say, and how they exit.
 
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::fs::{CWD, Mode, mkfifoat};
@@ -39,6 +41,21 @@ fn check_names_every_mistake_with_its_place() {
     assert!(text.contains("2 mistakes"), "{text}");
     let line = text.lines().find(|line| line.contains("`workers`")).unwrap();
     assert!(line.contains("kettle.toml:"), "{line}");
+}
+
+/// Standard error has no buffer: each letter of a mistake by itself made a long report last for minutes.
+#[test]
+fn a_mistake_is_said_in_one_write() {
+    let (_, folder) = Setup::default().lay_out();
+    folder.change_config("workers = 1", "workers = 0");
+    let (said, stderr) = UnixDatagram::pair().unwrap();
+    let mut kettle = Command::new(kettle_program());
+    kettle.args(["run", "--config"]).arg(folder.config()).stderr(OwnedFd::from(stderr));
+    assert!(!kettle.status().unwrap().success());
+    let mut bytes = [0; 4096];
+    let count = said.recv(&mut bytes).unwrap();
+    let text = String::from_utf8_lossy(&bytes[..count]);
+    assert!(text.starts_with("error: ") && text.contains("help: write"), "{text}");
 }
 
 #[test]
