@@ -29,7 +29,7 @@ impl Directive {
 
 /// Reads the text of a file.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Directive>, Vec<Diagnostic>> {
-    let at = Place { position: Position { line: 1, column: 1 }, offset: 0 };
+    let at = Cursor { position: Position { line: 1, column: 1 }, offset: 0 };
     let mut reader = Reader { path, text, at, depth: 0 };
     reader.directives(None).map_err(|diagnostic| vec![*diagnostic])
 }
@@ -41,12 +41,12 @@ struct Reader<'t> {
     path: &'t Path,
     text: &'t str,
     /// How far it is read.
-    at: Place,
+    at: Cursor,
     depth: usize,
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct Cursor {
     position: Position,
     offset: usize,
 }
@@ -60,7 +60,7 @@ enum Token {
 }
 
 impl Reader<'_> {
-    fn origin(&self, at: Place, written: &str) -> Origin {
+    fn origin(&self, at: Cursor, written: &str) -> Origin {
         Origin {
             path: self.path.to_path_buf(),
             at: at.position,
@@ -69,11 +69,11 @@ impl Reader<'_> {
         }
     }
 
-    fn behind(&self, at: Place) -> &str {
+    fn behind(&self, at: Cursor) -> &str {
         self.text.get(at.offset..).unwrap_or_default()
     }
 
-    fn wrong(&self, at: Place, written: &str, message: &str, help: &str) -> Wrong {
+    fn wrong(&self, at: Cursor, written: &str, message: &str, help: &str) -> Wrong {
         Box::new(self.origin(at, written).diagnostic(message, Some(help.to_owned())))
     }
 
@@ -167,7 +167,7 @@ impl Reader<'_> {
         Err(Box::new(opened.diagnostic("this block is never closed", help)))
     }
 
-    fn token(&mut self) -> Result<(Place, Token), Wrong> {
+    fn token(&mut self) -> Result<(Cursor, Token), Wrong> {
         loop {
             match self.peek() {
                 Some('#') => while self.next().is_some_and(|letter| letter != '\n') {},
@@ -194,7 +194,7 @@ impl Reader<'_> {
         Ok((at, token))
     }
 
-    fn quoted(&mut self, at: Place, quote: char) -> Result<String, Wrong> {
+    fn quoted(&mut self, at: Cursor, quote: char) -> Result<String, Wrong> {
         let mut word = String::new();
         loop {
             match self.next() {
