@@ -40,20 +40,20 @@ pub use located::{Located, Position};
 pub use map_index::{Chosen, MapIndex, Maps};
 pub use media_type::{RUN_EXTENSIONS, media_type, nginx_extensions, nginx_media_type};
 pub use model::{
-    Acme, AcmeCertificate, Admin, AlpnRoutes, AnswerRewrite, Backend, BackendChoices, BackendHost,
-    BackendMethod, BackendProtocol, BackendServer, BackendTls, Balance, BasicAuth, Before,
-    Believed, Cache, CacheRule, Captures, Certificate, ChallengeKind, Check, CheckKind, ClientAuth,
-    ClientAuthKey, ClientAuthMode, Coding, Condition, Config, CookieFlag, CookieFlags, Cors,
-    EarlyHints, ErrorPage, ErrorTarget, Expires, Expression, Expressions, ExternalAccount, FastCgi,
-    FieldPart, FieldTemplate, FileKind, ForwardAuth, Group, Hsts, HttpsListener, IfModifiedSince,
-    KeyType, Limits, ListenAddress, Listener, ListenerAcme, ListenerCertificate, ListenerKind, Log,
-    LogFormat, LogTarget, Map, Metrics, Missing, NamedWord, Network, PassthroughListener,
-    PathChoice, PathPattern, Piece, Place, PlaceKey, PlainHttp, ProxyTlv, RateLimit, Reach,
-    Redirect, RedirectListener, RequestBuffering, RequestWord, Respond, RetryOn, Rewrite, Roots,
-    Route, RouteCache, SameSite, Sandboxing, Scheme, SendProxy, ServerAddress, ServerCookie,
-    ServerSettings, SignedUrls, Site, StartTls, Subject, Suite, Symlinks, TcpListener, Template,
-    Tls, TlsListener, TlsVersion, TooLarge, Truncation, TunnelPathChoice, TxPathChoice, TypeTable,
-    UnknownNames, WantedCertificate,
+    AccelRedirect, Acme, AcmeCertificate, Admin, AlpnRoutes, AnswerRewrite, Backend,
+    BackendChoices, BackendHost, BackendMethod, BackendProtocol, BackendServer, BackendTls,
+    Balance, BasicAuth, Before, Believed, Cache, CacheRule, Captures, Certificate, ChallengeKind,
+    Check, CheckKind, ClientAuth, ClientAuthKey, ClientAuthMode, Coding, Condition, Config,
+    CookieFlag, CookieFlags, Cors, EarlyHints, ErrorPage, ErrorTarget, Expires, Expression,
+    Expressions, ExternalAccount, FastCgi, FieldPart, FieldTemplate, FileKind, ForwardAuth, Group,
+    Hsts, HttpsListener, IfModifiedSince, KeyType, Limits, ListenAddress, Listener, ListenerAcme,
+    ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Map, Metrics, Missing, NamedWord,
+    Network, PassthroughListener, PathChoice, PathPattern, Piece, Place, PlaceKey, PlainHttp,
+    ProxyTlv, RateLimit, Reach, Redirect, RedirectListener, RequestBuffering, RequestWord, Respond,
+    RetryOn, Rewrite, Roots, Route, RouteCache, SameSite, Sandboxing, Scheme, SendProxy,
+    ServerAddress, ServerCookie, ServerSettings, SignedUrls, Site, StartTls, Subject, Suite,
+    Symlinks, TcpListener, Template, Tls, TlsListener, TlsVersion, TooLarge, Truncation,
+    TunnelPathChoice, TxPathChoice, TypeTable, UnknownNames, WantedCertificate,
 };
 pub use nearest::closest;
 pub use option::option_advice;

@@ -58,8 +58,8 @@ pub use redirect::{PathChoice, Redirect, Rewrite};
 pub use respond::Respond;
 pub(crate) use route::PLACES;
 pub use route::{
-    BackendMethod, Coding, EarlyHints, IfModifiedSince, Missing, RequestBuffering, RetryOn, Route,
-    TypeTable,
+    AccelRedirect, BackendMethod, Coding, EarlyHints, IfModifiedSince, Missing, RequestBuffering,
+    RetryOn, Route, TypeTable,
 };
 pub use site::{Hsts, Site};
 pub use tls::{

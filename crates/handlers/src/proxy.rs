@@ -19,7 +19,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kettle_config::{
-    BackendHost, EarlyHints, FieldTemplate, ForwardAuth, NamePattern, RequestBuffering, Route, Site,
+    AccelRedirect, BackendHost, EarlyHints, FieldTemplate, ForwardAuth, NamePattern,
+    RequestBuffering, Route, Site,
 };
 use kettle_exchange::response::ConfiguredFields;
 use kettle_http::HttpVersion;
@@ -64,6 +65,8 @@ pub struct ProxyRoute {
     buffering: RequestBuffering,
     /// True if responses are taken at the speed of their servers; none if it is theirs to say.
     takes_at_once: Option<bool>,
+    /// Where its servers may lead in place of an answer.
+    accel_redirect: AccelRedirect,
     /// For which answers and failures of a server the next is asked.
     retries: Retries,
     /// True if clients may change to another protocol.
@@ -125,6 +128,7 @@ impl ProxyRoute {
             request_body_bytes_max: route.request_body,
             buffering: route.request_buffering,
             takes_at_once: route.response_buffering.or(runs_programs.then_some(true)),
+            accel_redirect: route.accel_redirect,
             retries: Retries::new(&route.retry_on),
             takes_upgrades: route.websocket && !runs_programs,
             takes_encoded_slashes: route.encoded_slashes,

@@ -225,6 +225,7 @@ const REQUESTS: &[&str] = &[
     "early_hints",
     "request_buffering",
     "response_buffering",
+    "accel_redirect",
     "retry_on",
     "merge_slashes",
 ];

@@ -103,6 +103,18 @@ words! {
 }
 
 words! {
+    /// The places to which a server may lead by `X-Accel-Redirect` in place of its answer.
+    pub enum AccelRedirect {
+        /// To `internal` routes of the same site.
+        Internal = "internal",
+        /// To all routes of the same site.
+        Any = "any",
+        /// Nowhere: its answer is sent as it came.
+        Ignore = "ignore",
+    }
+}
+
+words! {
     /// The failures of a server that make a request one for the next server.
     pub enum RetryOn {
         /// It closes the connection before its answer is there.
@@ -236,6 +248,10 @@ settings! {
         /// nor is what a server says `X-Accel-Buffering: no` of; `yes` asks for it where this is not written.
         pub response_buffering: Option<bool> = optional(
             flag(true), "`true` where `protocol` of the backend is not `http1`, else `false`"),
+        /// With `backend`: where a server may lead by [`X-Accel-Redirect`](proxy.md#files-that-a-server-hands-over). Guards of what it
+        /// leads to are asked with each word. `any` is for servers that could as well redirect a client there. `X-Sendfile` leads to
+        /// internal routes only, and is ignored with `ignore`.
+        pub accel_redirect: AccelRedirect = word(AccelRedirect::Internal),
         /// With `backend`: what of a server makes a request one for the next server that is well, each once. Only requests that may be
         /// repeated: GET, HEAD and OPTIONS without a body, PUT and DELETE without one or with one that was stored
         /// (`request_buffering`). The answer of the last server is passed on. A server that takes no connection is followed by

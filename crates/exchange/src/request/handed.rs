@@ -3,6 +3,7 @@
 
 use std::num::NonZeroU64;
 
+use kettle_config::AccelRedirect;
 use kettle_http::h1::response::{HANDING_OVER, ResponseHead};
 use kettle_http::target::{named_path, named_target};
 
@@ -11,6 +12,8 @@ use kettle_http::target::{named_path, named_target};
 pub struct Handed {
     /// The place; `None` if it says none, or two.
     pub to: Option<HandedTo>,
+    /// True if that may be a path which clients may ask for, too.
+    pub is_for_any: bool,
     /// The status of the answer.
     pub status: u16,
     /// Names and values that go with what is sent.
@@ -32,8 +35,8 @@ pub enum HandedTo {
 
 impl Handed {
     /// That of an answer; `None` if it is to be sent itself.
-    pub fn of(head: &ResponseHead<impl AsRef<[u8]>>) -> Option<Self> {
-        if !head.hands_over() {
+    pub fn of(head: &ResponseHead<impl AsRef<[u8]>>, may: AccelRedirect) -> Option<Self> {
+        if may == AccelRedirect::Ignore || !head.hands_over() {
             return None;
         }
         let [mut paths, mut files] = HANDING_OVER.map(|name| head.header_values(name));
@@ -54,8 +57,10 @@ impl Handed {
             let value = head.header_values(name).next()?;
             Some(std::str::from_utf8(value).ok()?.trim().to_owned())
         };
+        let is_path = matches!(to, Some(HandedTo::Path(..)));
         Some(Self {
             to,
+            is_for_any: may == AccelRedirect::Any && is_path,
             status: head.status(),
             fields: lines.collect(),
             charset: text("x-accel-charset").filter(|it| is_charset(it)),
@@ -82,7 +87,7 @@ mod tests {
     fn handed(fields: &str) -> Option<Handed> {
         let text = format!("HTTP/1.1 200 OK\r\n{fields}\r\n");
         match parse_response(text.as_bytes()) {
-            Ok(ParseResponse::Complete { head, .. }) => Handed::of(&head),
+            Ok(ParseResponse::Complete { head, .. }) => Handed::of(&head, AccelRedirect::Internal),
             _ => panic!("{text}"),
         }
     }

@@ -246,7 +246,7 @@ fn pass_on(
     let may_keep = !asks_upgrade && !is_bound && !outgoing.is_doubtful;
     let is_whole = matches!(sent, Sent::Whole);
     let to_come_back = in_flight.cookie(outgoing, request.client.scheme == Scheme::Https);
-    if let Some(mut handed) = Handed::of(&head) {
+    if let Some(mut handed) = Handed::of(&head, route.accel_redirect) {
         let cookie = to_come_back.map(|cookie| ("set-cookie", cookie.into_bytes()));
         handed.fields.extend(cookie);
         if let Ok(answered) = in_flight.answer(head, outgoing.is_head(), may_keep && is_whole) {

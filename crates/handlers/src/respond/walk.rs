@@ -384,7 +384,7 @@ impl Place<'_> {
         let begun = Looked { is_done: self.is_first && route.rules.is_none(), begun };
         let step = by_handler(responder, (site, route), path, request, begun, (held, notes)).await;
         match (step, request.handed.take()) {
-            (Err(Failure::Error(_)), Some(handed)) if site.takes_over() => {
+            (Err(Failure::Error(_)), Some(handed)) if handed.is_for_any || site.takes_over() => {
                 // An error has its page, as in nginx.
                 let has_page = site.error_page(Some(route), handed.status).is_some();
                 match route.intercepts_errors && handed.status >= 300 && has_page {

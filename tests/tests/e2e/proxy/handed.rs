@@ -193,6 +193,39 @@ fn only_an_internal_route_is_led_to_and_no_client_gets_there_itself() {
 }
 
 #[test]
+fn a_server_that_may_leads_to_any_route_of_the_site_and_is_asked_who_may_go_there() {
+    let closed =
+        "[[site.route]]\nprefix = \"/closed\"\nroot = \"private\"\ndeny = [\"0.0.0.0/0\"]\n";
+    let mut it = Running::with("", "accel_redirect = \"any\"", closed);
+    for (name, status, body) in
+        [("/public.txt", 200, &b"public"[..]), ("/files/a.txt", 200, b"0123456789")]
+    {
+        let response = it.asked(&get("/app/x"), &handing(&format!("X-Accel-Redirect: {name}\r\n")));
+        assert_eq!((response.status, &*response.body), (status, body), "{name}");
+    }
+    for (field, status) in [
+        ("X-Accel-Redirect: /closed/a.txt", 403),
+        ("X-Accel-Redirect: /../secret.txt", 502),
+        ("X-Sendfile: /etc/passwd", 502),
+    ] {
+        let response = it.asked(&get("/app/x"), &handing(&format!("{field}\r\n")));
+        assert_eq!(response.status, status, "{field}");
+    }
+}
+
+/// As nginx does with `proxy_ignore_headers`.
+#[test]
+fn a_server_that_may_not_lead_anywhere_has_its_answer_sent() {
+    let mut it = Running::with("", "accel_redirect = \"ignore\"", "");
+    for field in ["X-Accel-Redirect: /files/a.txt", "X-Sendfile: /etc/passwd"] {
+        let said = format!("HTTP/1.1 200 OK\r\n{field}\r\nContent-Length: 3\r\n\r\nown");
+        let response = it.asked(&get("/app/x"), &said);
+        assert_eq!((response.status, &*response.body), (200, &b"own"[..]), "{field}");
+        assert!(!response.head.contains("files") && !response.head.contains("passwd"));
+    }
+}
+
+#[test]
 fn a_sendfile_is_one_below_the_root_of_an_internal_route() {
     let mut it = Running::with("deny_files = [\"*.bak\"]", "", "");
     let root = it.kettle.folder.path("private");

@@ -1,5 +1,5 @@
-//! A target that a server hands over: the request goes on as one for that, to an `internal` route of the same site and no
-//! other.
+//! A target that a server hands over: the request goes on as one for that, to a route of the same site to which its own
+//! route lets it lead.
 
 use kettle_exchange::error_page::HttpError;
 use kettle_exchange::request::{Handed, HandedTo, Request};
@@ -24,7 +24,7 @@ impl HandedOver {
     /// Makes the request one for what is handed over; the path of that, and the route that answers for it.
     ///
     /// # Errors
-    /// 502 if no internal route does.
+    /// 502 if no route does that may be led to.
     pub(super) async fn go_on<'s>(
         &mut self,
         handed: Handed,
@@ -49,7 +49,7 @@ impl HandedOver {
         else {
             return Err(502.into());
         };
-        if !route.is_some_and(Route::is_internal) {
+        if !route.is_some_and(|it| handed.is_for_any || it.is_internal()) {
             return Err(502.into());
         }
         if let Some(trace) = &mut notes.upstream {

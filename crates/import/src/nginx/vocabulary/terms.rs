@@ -120,6 +120,11 @@ pub(super) static TERMS: &[Term] = &[
     ),
     carried("merge_slashes", "hs"),
     dropped("underscores_in_headers", "hs", "backends get no header with `_` in its name"),
+    dropped(
+        "proxy_ignore_headers",
+        "hsl",
+        "`accel_redirect` says it of `X-Accel-Redirect`, and what the route says comes before the others",
+    ),
     dropped("ignore_invalid_headers", "hs", "a request with an invalid header gets 400"),
     // TLS.
     carried("ssl", "hsd"),

@@ -7,7 +7,7 @@ use kettle_config::{BackendProtocol, Origin, quoted};
 
 use super::Writer;
 use super::condition;
-use super::pass::{bounds, ignored};
+use super::pass::{accel_redirect, bounds};
 use super::place::Spot;
 use super::root::{Root, root_of};
 use super::route::{Answer, Place, Route, Setting, spoken};
@@ -53,9 +53,6 @@ impl Writer<'_> {
         let origin = &directive.origin;
         let (to, protocol) = self.application(scope, directive)?;
         let to = to.as_str();
-        if let Some(shut) = ignored(scope) {
-            return Err(shut);
-        }
         let params = scope.all(&format!("{protocol}_param"));
         let root = root_of(spot, scope)?;
         let is_file = root.as_ref().is_some_and(|it| it.directive.word(0).ends_with("/$1"));
@@ -173,6 +170,7 @@ impl Writer<'_> {
         }
         settings.extend(limits(scope, protocol, origin));
         settings.extend(self.retry_on(scope, &format!("{protocol}_next_upstream"), to, origin));
+        settings.extend(accel_redirect(scope));
         settings.extend(self.headers_of_backend(scope, origin));
         settings.extend(self.route_log(scope));
         settings

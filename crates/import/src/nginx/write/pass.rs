@@ -34,10 +34,7 @@ impl Writer<'_> {
         spot: &Spot<'t>,
     ) -> Result<Route, Shut<'t>> {
         let is_tls = directive.word(0).starts_with("https://");
-        let shut = by_file(scope)
-            .or_else(|| altered(scope))
-            .or_else(|| hosted(scope))
-            .or_else(|| ignored(scope));
+        let shut = by_file(scope).or_else(|| altered(scope)).or_else(|| hosted(scope));
         if let Some(shut) = shut.or_else(|| laxer_backend(scope).filter(|_| is_tls)) {
             return Err(shut);
         }
@@ -78,6 +75,7 @@ impl Writer<'_> {
         route.settings.extend(self.changed(scope, &pass, spot)?);
         route.settings.extend(self.replaced_parts(scope, is_moved)?);
         route.settings.extend(self.request_settings(scope, &pass, origin, (is_moved, &copied)));
+        route.settings.extend(accel_redirect(scope));
         route.settings.extend(self.headers_of_backend(scope, &directive.origin));
         route.settings.extend(self.rate_settings(scope));
         route.settings.extend(self.compression(scope));
@@ -390,17 +388,22 @@ fn hosted<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     (!is_known).then_some(Shut { directive, why: OTHER_HOST })
 }
 
-/// Returns the directive by which nginx is told to send as it came, and kettle would take for the name of a file.
-pub(super) fn ignored<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
-    fn has_internal(block: &[Directive]) -> bool {
-        block.iter().any(|it| it.name == "internal" || has_internal(it.inner()))
+/// Returns the places to which servers may lead by `X-Accel-Redirect`: in nginx all, which matters if one of them is for that.
+pub(super) fn accel_redirect(scope: &Scope<'_>) -> Option<Setting> {
+    fn internal(block: &[Directive]) -> Option<&Directive> {
+        block
+            .iter()
+            .find_map(|it| if it.name == "internal" { Some(it) } else { internal(it.inner()) })
     }
 
     let ignored = of_backends("ignore_headers").map(|it| scope.find(&it));
     let is_named =
         |it: &&Directive| it.words.iter().any(|word| word.eq_ignore_ascii_case("x-accel-redirect"));
-    let directive = ignored.into_iter().flatten().find(is_named)?;
-    has_internal(scope.server().own()).then_some(Shut { directive, why: FOLLOWED })
+    let (word, directive) = match ignored.into_iter().flatten().find(is_named) {
+        Some(directive) => ("ignore", directive),
+        None => ("any", internal(scope.server().own())?),
+    };
+    Some(("accel_redirect", quoted(word), directive.origin.clone()))
 }
 
 /// If files are tried first, backends are asked for those that are there, and for others another place is.
@@ -421,7 +424,6 @@ const METHOD: &str =
 const BODY: &str = "no word of kettle says what stands in that body";
 /// The host that the client asks for.
 const HOSTS: [&str; 4] = ["$http_host", "${http_host}", "$host", "${host}"];
-const FOLLOWED: &str = "what a server names in `X-Accel-Redirect` is sent wherever the server has an internal location";
 const OTHER_HOST: &str = "a variable says which host servers are asked for, and the client would choose it: write the host";
 const ALTERED: &str =
     "what it takes away would go through: requests and answers are passed on as they come";
