@@ -4,6 +4,7 @@ mod acme;
 mod answer;
 mod before;
 mod changed;
+mod choices;
 mod condition;
 mod fastcgi;
 mod files;

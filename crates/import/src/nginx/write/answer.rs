@@ -79,7 +79,7 @@ pub(super) fn returned<'t>(
             format!("{{ status = {status}, {} }}", type_of_answer(scope, place))
         }
         // nginx has no page for it.
-        400..=599 if body.is_empty() && (text.is_some() || !PAGES.contains(&status)) => {
+        400..=599 if body.is_empty() && (text.is_some() || !has_page(status, scope)) => {
             format!("{{ status = {status}, body = \"\" }}")
         }
         200..=599 if body.is_empty() || [204, 205, 304].contains(&status) => {
@@ -118,11 +118,20 @@ fn answer_text(text: &str, kind: &str, scope: &Scope<'_>, known: &Known<'_>) -> 
     (out.len() <= BODY_BYTES_MAX).then_some(out)
 }
 
+/// True if nginx has a page for an error, of its own or by `error_page`.
+fn has_page(status: u16, scope: &Scope<'_>) -> bool {
+    PAGES.contains(&status) || page_of(status, scope).is_some()
+}
+
+/// Returns the `error_page` that is for a status.
+fn page_of<'t>(status: u16, scope: &Scope<'t>) -> Option<&'t Directive> {
+    let status = status.to_string();
+    scope.all("error_page").into_iter().find(|it| it.words.contains(&status))
+}
+
 /// The location without a path that an `error_page` leads to.
 fn named<'t>(status: u16, scope: &Scope<'t>) -> Option<&'t Directive> {
-    let status = status.to_string();
-    let pages = scope.all("error_page");
-    let page = pages.into_iter().find(|it| it.words.contains(&status))?;
+    let page = page_of(status, scope)?;
     // Elsewhere the status stays, and its answer is a page.
     page.words.iter().find(|it| it.starts_with('='))?;
     let name = page.words.last().filter(|it| it.starts_with('@'))?;

@@ -1,5 +1,6 @@
 //! Files of a place: where they lie, which of them are tried, and what answers where none is there.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use kettle_config::{Template, quoted};
@@ -337,14 +338,11 @@ impl Writer<'_> {
         };
         let before = before.iter().filter(is_looked_for);
         let paths = before.map(path).collect::<Option<Vec<String>>>();
-        let mut tries = Tries {
-            directive,
-            paths: paths.ok_or(shut(OTHER_FILES))?,
-            fallback: None,
-            backend: None,
-            led: None,
-            is_below,
-        };
+        let (mut paths, mut seen) = (paths.ok_or(shut(OTHER_FILES))?, BTreeSet::new());
+        // A map that says nothing makes two alike.
+        paths.retain(|it| seen.insert(it.clone()));
+        let mut tries =
+            Tries { directive, paths, fallback: None, backend: None, led: None, is_below };
         let prefix = match &spot.key.place {
             Place::Prefix(prefix) => prefix.as_str(),
             Place::Text(text) if root.strips => text.trim_end_matches('/'),

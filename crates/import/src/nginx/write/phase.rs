@@ -179,38 +179,6 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the values of variables at the end of a way, once for each text of a map that chooses a server.
-    fn chosen<'t>(
-        &self,
-        way: &Way<'t>,
-        spot: &Spot<'t>,
-    ) -> Result<Vec<(Option<String>, Said)>, Shut<'t>> {
-        let mut own = way.scope.own().iter().chain(spot.scope.own());
-        let pass = own.find(|it| it.name == "proxy_pass" || fastcgi::is_pass(it));
-        let map = |it: &Directive| {
-            let target = with_said(it.word(0), &way.said)?;
-            let all = parts(&target).into_iter().find_map(|part| match part {
-                Part::Variable(name) => Some(name.strip_prefix("map:")?.to_owned()),
-                Part::Text(_) => None,
-            });
-            self.maps.iter().find(|it| Some(&it.name) == all.as_ref())
-        };
-        let Some((directive, map)) = pass.and_then(|it| Some((it, map(it)?))) else {
-            return Ok(vec![(None, way.said.clone())]);
-        };
-        let texts = map.constants().filter(|it| it.len() <= CHOICES_MAX);
-        let texts = texts.ok_or(Shut { directive, why: CHOICES })?;
-        let last = texts.len().saturating_sub(1);
-        let choice = |(number, text): (usize, &str)| {
-            let when = format!("{{ of = \"{{map:{}}}\", text = {} }}", map.name, quoted(text));
-            let mut said = way.said.clone();
-            said.insert(format!("map:{}", map.name), Some(text.to_owned()));
-            // All else is said by default.
-            ((number < last).then_some(when), said)
-        };
-        Ok(texts.into_iter().enumerate().map(choice).collect())
-    }
-
     /// Ends a way by a `return`.
     fn end<'t>(
         &mut self,
@@ -473,7 +441,5 @@ pub(super) const TOO_MANY: &str = "there are too many ways through its condition
 const ORDER: &str = "a route of kettle redirects first, and rewrites then";
 pub(super) const GOES_ON: &str =
     "what follows is asked of the path that it leads to, or not at all";
-const CHOICES: &str = "a map that chooses a server has 16 texts at most, the same for all requests";
-const CHOICES_MAX: usize = 16;
 /// Routes of one place.
 const ROUTES_MAX: usize = 64;
