@@ -4,7 +4,7 @@
 #![no_main]
 
 use kettle_http::HeadLimits;
-use kettle_http::cgi::parameter_name;
+use kettle_http::cgi::with_parameter_name;
 use kettle_http::field::{are_one_to_gateways, is_of_proxies};
 use kettle_http::h1::parse::{ParseRequest, parse_request};
 use kettle_http::target::named_target;
@@ -17,7 +17,7 @@ const COPIED: &str = "remote-user";
 fn readings(name: &[u8]) -> [Vec<u8>; 3] {
     let lower = name.to_ascii_lowercase();
     let dashed = lower.iter().map(|byte| if byte.is_ascii_alphanumeric() { *byte } else { b'-' });
-    [lower.clone(), parameter_name(name).to_vec(), dashed.collect()]
+    [lower.clone(), with_parameter_name(name, <[u8]>::to_vec), dashed.collect()]
 }
 
 fn assert_other(name: &[u8]) {
