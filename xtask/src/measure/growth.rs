@@ -265,8 +265,7 @@ fn keep(
 ) -> Result<(), String> {
     let port = pair.server(program).port;
     let path = format!("/f{{{number}}}");
-    // A disk that is behind with a million files lets an answer wait longer than clients do.
-    let all = format!("-n {number} -c 64 --timeout 60");
+    let all = format!("-n {number} -c 64");
     for (pass, part) in ["grows", "grown", "", ""].into_iter().enumerate() {
         let watched = LoadTarget { port, host: "localhost", path: "/watched" };
         let is_watched = row.name == STALL && number >= STALL_FROM && !part.is_empty();
