@@ -41,10 +41,7 @@ impl RequestId {
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
             Self::Own { connection, number } => {
-                let id = KEY.hash_one((connection, number));
-                let digit = |place| char::from_digit((id >> place) as u32 & 0xf, 16);
-                let digits = (0..u64::BITS).step_by(4).rev().filter_map(digit);
-                out.extend(digits.map(|digit| digit as u8));
+                out.extend_from_slice(&digits(*connection, *number))
             }
             Self::Said(text) => out.extend_from_slice(text.as_bytes()),
         }
@@ -55,12 +52,21 @@ impl fmt::Display for RequestId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Own { connection, number } => {
-                write!(formatter, "{:016x}", KEY.hash_one((connection, number)))
+                let digits = digits(*connection, *number);
+                formatter.write_str(std::str::from_utf8(&digits).map_err(|_| fmt::Error)?)
             }
             Self::Said(text) => formatter.write_str(text),
         }
     }
 }
+
+/// Returns the hexadecimal digits of an own name, the highest first.
+fn digits(connection: u64, number: u64) -> [u8; 16] {
+    let id = KEY.hash_one((connection, number));
+    std::array::from_fn(|place| DIGITS[(id >> (60 - 4 * place)) as usize & 0xf])
+}
+
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
