@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::super::{MeasureArguments, PROCESSOR_FLAGS, commit, configs, page};
 use super::bed::GrowthBed;
 use super::server::Program;
+use super::{ROWS, Row};
 use crate::vm::cache::{at, create_folder, remove_folder};
 use crate::{checkout, process};
 
@@ -100,15 +101,19 @@ impl GrowthRecord {
     }
 
     pub fn write(&self) -> Result<(), String> {
+        self.write_some(&self.path, |_| true)
+    }
+
+    fn write_some(&self, path: &Path, is_in: impl Fn(&Sample) -> bool) -> Result<(), String> {
         let mut lines: Vec<String> = self.head.iter().map(Value::to_string).collect();
-        for sample in &self.samples {
+        for sample in self.samples.iter().filter(|sample| is_in(sample)) {
             lines.push(serde_json::to_string(sample).map_err(|error| error.to_string())?);
         }
         lines.extend(self.absent.iter().map(|(what, why)| {
             json!({ "line": "absent", "scenario": SCENARIO, "what": what, "why": why }).to_string()
         }));
         lines.push(json!({ "line": "complete", "scenario": SCENARIO }).to_string());
-        configs::write(&self.path, &(lines.join("\n") + "\n"))
+        configs::write(path, &(lines.join("\n") + "\n"))
     }
 
     /// Prints the table, and puts results, picture and table into the documents if they are to be the new ones.
@@ -120,8 +125,14 @@ impl GrowthRecord {
     ) -> Result<(), String> {
         println!("\n{table}\nSamples: {}", self.path.display());
         let charts = bed.folder.join("charts");
+        // One number makes no curve.
+        let drawn = bed.folder.join("drawn.jsonl");
+        let is_curve = |row: &&Row| row.numbers.len() > 1;
+        self.write_some(&drawn, |sample| {
+            ROWS.iter().filter(is_curve).any(|row| row.name == sample.point.what)
+        })?;
         let mut report = Command::new(&bed.client.bench);
-        report.arg("report").arg(&self.path).arg("--charts").arg(&charts);
+        report.arg("report").arg(&drawn).arg("--charts").arg(&charts);
         process::run_quietly(report.arg("--output").arg(bed.folder.join("report.html")))?;
         let picture = self.path.with_extension("svg");
         copy(&charts.join("growth.svg"), &picture)?;
