@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
+use crate::files::{self, create_folder, remove_folder};
 use crate::process::{self, Exit};
-use crate::vm::cache::{at, create_folder, remove_folder};
 use crate::{checkout, packages};
 
 /// Tries all applications, or those that are named.
@@ -52,11 +52,11 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
         .args(&there);
     let limit = LIMIT * u32::try_from(there.len()).unwrap_or(u32::MAX);
     let ending = process::follow(&mut command, limit, &mut std::io::stdout(), &mut |_| {})?;
-    let text = std::fs::read_to_string(&results).map_err(|error| at(&results, &error))?;
+    let text = files::read(&results)?;
     let table = results::Results::read(&text)?;
     print!("{}", table.written(&missing));
     if let Some(file) = write {
-        std::fs::write(&file, table.written(&missing)).map_err(|error| at(&file, &error))?;
+        files::write(&file, table.written(&missing))?;
     }
     println!("what the programs said: {}", folder.join("logs").display());
     let is_well = matches!(ending, Exit::Exited(status) if status.success()) && missing.is_empty();

@@ -4,12 +4,13 @@
 mod list;
 mod servers;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
+use crate::files::{self, Temporary, create_folder, remove_folder};
 use crate::process::{self, Exit};
-use crate::vm::cache::{Cache, at, create_folder, remove_folder};
+use crate::vm::cache::Cache;
 use crate::{checkout, packages};
 use list::{Case, Failing};
 use servers::Servers;
@@ -27,19 +28,19 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     packages::ensure_all(NEEDED)?;
     process::run(checkout::cargo().args(["build", "--quiet", "--package", "kettle"]))?;
     let suite = Cache::open()?.obtain("cache-tests", COMMIT, download)?;
-    let folder = Folder::new(&suite)?;
-    let servers = Servers::start(&folder.path)?;
+    let Temporary(folder) = &lay_out(&suite)?;
+    let servers = Servers::start(folder)?;
     let [secure, plain] = servers.ports;
     let address = match is_plain {
         true => format!("http://localhost:{plain}"),
         false => format!("https://localhost:{secure}"),
     };
-    let mut cases = cases(&folder.path, &address, arguments)?;
+    let mut cases = cases(folder, &address, arguments)?;
     let again = failing.surprises(&cases);
     if (1..=AGAIN_MAX).contains(&again.len()) {
         // A machine that is busy with something else makes some miss their time.
         println!("once more: {}", again.join(", "));
-        let again = self::cases(&folder.path, &address, &again)?;
+        let again = self::cases(folder, &address, &again)?;
         cases.retain(|case| again.iter().all(|other| other.name != case.name));
         cases.extend(again);
     }
@@ -61,9 +62,8 @@ fn download(folder: &Path) -> Result<(), String> {
         process::run_quietly(Command::new("git").arg("-C").arg(folder).args(words))?;
     }
     remove_folder(&folder.join(".git"))?;
-    let package = folder.join("package.json");
     // Of all that it names only this is needed to run the cases.
-    std::fs::write(&package, "{ \"type\": \"module\" }\n").map_err(|error| at(&package, &error))?;
+    files::write(folder.join("package.json"), "{ \"type\": \"module\" }\n")?;
     let words = ["install", "--silent", "--ignore-scripts", "--no-audit", "--no-fund", UNDICI];
     process::run_quietly(Command::new("npm").current_dir(folder).args(words))
 }
@@ -84,33 +84,17 @@ fn cases(folder: &Path, address: &str, names: &[String]) -> Result<Vec<Case>, St
     }
 }
 
-/// A folder with the suite in it, gone at the end.
-struct Folder {
-    path: PathBuf,
-}
-
-impl Folder {
-    fn new(suite: &Path) -> Result<Self, String> {
-        let path = checkout::target_folder().join("cache-tests");
-        remove_folder(&path)?;
-        create_folder(&path.join("store"))?;
-        let link = path.join("suite");
-        std::os::unix::fs::symlink(suite, &link).map_err(|error| at(&link, &error))?;
-        for (name, text) in [("run.mjs", RUN), ("origin.mjs", ORIGIN)] {
-            let file = path.join(name);
-            std::fs::write(&file, text).map_err(|error| at(&file, &error))?;
-        }
-        process::run_quietly(
-            Command::new("openssl").current_dir(&path).args(CERTIFICATE.split_whitespace()),
-        )?;
-        Ok(Self { path })
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = remove_folder(&self.path);
-    }
+/// Makes a folder with the suite in it.
+fn lay_out(suite: &Path) -> Result<Temporary, String> {
+    let folder = Temporary::new(checkout::target_folder().join("cache-tests"))?;
+    let Temporary(path) = &folder;
+    create_folder(&path.join("store"))?;
+    files::link(suite, path.join("suite"))?;
+    files::write(path.join("run.mjs"), RUN)?;
+    files::write(path.join("origin.mjs"), ORIGIN)?;
+    let mut openssl = Command::new("openssl");
+    process::run_quietly(openssl.current_dir(path).args(CERTIFICATE.split_whitespace()))?;
+    Ok(folder)
 }
 
 const SUITE: &str = "https://github.com/http-tests/cache-tests";

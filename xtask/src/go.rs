@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::files::create_folder;
 use crate::process::{self, Exit};
-use crate::vm::cache::create_folder;
 use crate::{checkout, packages};
 
 /// Builds the programs. They need nothing of the machine they run on.

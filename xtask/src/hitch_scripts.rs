@@ -6,14 +6,15 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use crate::files::{self, at, create_folder, remove_folder};
 use crate::vm::apt::{Apt, unpack};
-use crate::vm::cache::{Cache, at, create_folder, remove_folder};
+use crate::vm::cache::Cache;
 use crate::{checkout, packages, process};
 
 /// Runs the scripts that were named by their numbers, or all of them, and prints a table.
@@ -81,9 +82,8 @@ impl Workplace {
         process::run_quietly(
             Command::new("cp").arg("-r").arg(debian.join("source/src/tests")).arg(&scripts),
         )?;
-        let manual = debian.join("source/hitch.conf.man.rst");
-        let manual = fs::read_to_string(&manual).map_err(|error| at(&manual, &error))?;
-        write(&place.folder.join("hitch.conf.example"), &example(&manual))?;
+        let manual = files::read(debian.join("source/hitch.conf.man.rst"))?;
+        files::write(place.folder.join("hitch.conf.example"), example(&manual))?;
         place.adapt(&serve()?.to_string())?;
         let tree = debian.join("tree");
         let wrapper = place.folder.join("hitch/hitch");
@@ -92,12 +92,12 @@ impl Workplace {
             "#!/bin/sh\nexec {0}/{libraries}/ld-linux-x86-64.so.2 --library-path {0}/{libraries} {0}/usr/sbin/hitch \"$@\"\n",
             tree.display()
         );
-        write(&wrapper, &text)?;
+        files::write(&wrapper, &text)?;
         fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755))
             .map_err(|error| at(&wrapper, &error))?;
         let kettle = checkout::workspace().join("target/debug/kettle");
         let link = place.folder.join("kettle/hitch");
-        symlink(kettle, &link).map_err(|error| at(&link, &error))?;
+        files::link(kettle, &link)?;
         let source = debian.join("source/src");
         let mut cc = Command::new("cc");
         cc.arg("-I").arg(&source).arg("-o").arg(place.folder.join("parse_proxy_v2"));
@@ -123,7 +123,7 @@ impl Workplace {
             if name == HELPERS {
                 text.push_str(HOSTS);
             }
-            write(&path, &text)?;
+            files::write(&path, &text)?;
         }
         Ok(())
     }
@@ -131,7 +131,6 @@ impl Workplace {
     fn scripts(&self) -> Result<Vec<String>, String> {
         let mut names = files_in(&self.scripts_folder())?;
         names.retain(|name| name.starts_with("test") && name.ends_with(".sh"));
-        names.sort();
         Ok(names)
     }
 
@@ -196,13 +195,9 @@ fn answer(mut socket: TcpStream) {
 }
 
 fn files_in(folder: &Path) -> Result<Vec<String>, String> {
-    let entries = fs::read_dir(folder).map_err(|error| at(folder, &error))?;
-    let files = entries.flatten().filter(|entry| entry.path().is_file());
-    Ok(files.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
-}
-
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    fs::write(path, text).map_err(|error| at(path, &error))
+    let mut found = files::entries(folder)?;
+    found.retain(|path| path.is_file());
+    Ok(found.iter().map(|path| files::name(path)).collect())
 }
 
 /// The example configuration of the manual, which hitch's build takes out of it for script 8.

@@ -13,8 +13,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use crate::files::Temporary;
 use crate::vm::cache::Cache;
-use crate::vm::guest::WorkFolder;
 use crate::{checkout, packages, process};
 use list::Entry;
 use table::Table;
@@ -36,7 +36,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let mut entries = list::parse(LIST)?;
     entries.retain(|entry| names.is_empty() || names.contains(&entry.source));
     let cache = Cache::without_programs()?;
-    let work = WorkFolder::new()?;
+    let work = Temporary::of_run()?;
     let trials = Trials::new(&work);
     let deadline = Instant::now() + LIMIT;
     let mut table = Table::default();

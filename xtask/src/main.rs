@@ -4,6 +4,7 @@
 mod applications;
 mod cache_tests;
 mod checkout;
+mod files;
 mod go;
 mod hitch_scripts;
 mod import_files;

@@ -5,6 +5,7 @@
 
 mod certificates;
 mod configs;
+mod daemon;
 mod estimate;
 mod growth;
 mod native;

@@ -6,6 +6,7 @@ mod report;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use crate::files::{self, Temporary, create_folder};
 use crate::process::{Server, free_port};
 use crate::{checkout, packages, process};
 use report::{Scan, TestsslLine};
@@ -19,16 +20,18 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
         _ => return Err("usage: cargo xtask scan [--kettle PROGRAM]".to_owned()),
     };
     packages::ensure_all(NEEDED)?;
-    let folder = Folder::new(workspace.join("target/scan"))?;
-    make_certificates(&folder.path)?;
+    let Temporary(folder) = &Temporary::new(workspace.join("target/scan"))?;
+    create_folder(&folder.join("site"))?;
+    files::write(folder.join("site/index.html"), "<!doctype html><title>scan</title>\n")?;
+    make_certificates(folder)?;
     println!("| scanner | version |\n|---|---|\n{}", versions()?);
     let mut worst_found = false;
     for (title, is_configured) in [("kettle serve", false), ("kettle run", true)] {
-        let (_server, port) = start(&kettle, &folder.path, is_configured)?;
+        let (_server, port) = start(&kettle, folder, is_configured)?;
         eprintln!("scanning {title}, which takes two minutes");
         let scan = Scan {
             title,
-            findings: testssl(&folder.path, port, is_configured)?,
+            findings: testssl(folder, port, is_configured)?,
             ciphers: sslscan(port)?,
             is_self_signed: !is_configured,
         };
@@ -68,7 +71,7 @@ fn start(kettle: &Path, folder: &Path, is_configured: bool) -> Result<(Server, u
     command.current_dir(folder).env("XDG_STATE_HOME", folder.join("state"));
     if is_configured {
         let config = CONFIG.replace("PORT", &port.to_string());
-        write(&folder.join("kettle.toml"), &config)?;
+        files::write(folder.join("kettle.toml"), &config)?;
         command.args(["run", "--config", "kettle.toml"]).stderr(Stdio::piped());
     } else {
         command.args(["serve", "site", "--listen", &port.to_string()]).stdout(Stdio::piped());
@@ -101,7 +104,7 @@ fn sslscan(port: u16) -> Result<Vec<String>, String> {
 
 /// An authority, and a certificate of it for each type of key.
 fn make_certificates(folder: &Path) -> Result<(), String> {
-    write(&folder.join("leaf.cnf"), LEAF)?;
+    files::write(folder.join("leaf.cnf"), LEAF)?;
     for line in [
         "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ca.key -out ca.pem -days 30 -subj /CN=scan \
          -addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign,cRLSign",
@@ -115,32 +118,6 @@ fn make_certificates(folder: &Path) -> Result<(), String> {
         )?;
     }
     Ok(())
-}
-
-/// A folder that is empty at first and gone at the end.
-struct Folder {
-    path: PathBuf,
-}
-
-impl Folder {
-    fn new(path: PathBuf) -> Result<Self, String> {
-        let _ = std::fs::remove_dir_all(&path);
-        let site = path.join("site");
-        std::fs::create_dir_all(&site)
-            .map_err(|error| format!("cannot create {}: {error}", site.display()))?;
-        write(&site.join("index.html"), "<!doctype html><title>scan</title>\n")?;
-        Ok(Self { path })
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.path);
-    }
-}
-
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
 const NEEDED: &[&str] = &["openssl", "sslscan", "testssl.sh"];

@@ -7,12 +7,13 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use crate::checkout;
+use crate::files::{self, Temporary, at, create_folder, remove_folder};
 use crate::process::{self, Exit};
 use crate::test;
-use crate::vm::apt::{self, Apt};
+use crate::vm::apt::{self};
 use crate::vm::busybox;
-use crate::vm::cache::{Cache, at, create_folder, remove_folder};
-use crate::vm::guest::{WorkFolder, quote};
+use crate::vm::cache::Cache;
+use crate::vm::guest::quote;
 use crate::vm::modules;
 
 /// Runs `uml run`.
@@ -48,13 +49,13 @@ fn start(command: &[String]) -> Result<ExitCode, String> {
     let started = Instant::now();
     let cache = Cache::open()?;
     let uml = obtain(&cache)?;
-    let work = WorkFolder::new()?;
+    let work = Temporary::of_run()?;
     let shared = work.path("shared");
     create_folder(&shared)?;
     let here = std::env::current_dir().map_err(|error| format!("no current folder: {error}"))?;
     let script = work.path("init");
     let text = init_script(&busybox::obtain(&cache)?, &uml, &shared, &here, command);
-    fs::write(&script, text).map_err(|error| at(&script, &error))?;
+    files::write(&script, text)?;
     process::run_quietly(Command::new("chmod").arg("+x").arg(&script))?;
 
     let mut kernel = Command::new(uml.join(PROGRAM));
@@ -102,21 +103,14 @@ fn obtain(cache: &Cache) -> Result<PathBuf, String> {
         let work = folder.join("work");
         let tree = work.join("tree");
         create_folder(&tree.join("lib"))?;
-        let apt = Apt::new(&work.join("apt"), &[SUITE])?;
-        apt::unpack(&apt.download(&[PACKAGE.to_owned()])?, &tree)?;
-        let program = tree.join("usr/bin/linux.uml");
-        fs::rename(&program, folder.join(PROGRAM)).map_err(|error| at(&program, &error))?;
+        apt::fetch(PACKAGE, &[SUITE], &tree)?;
+        files::rename(tree.join("usr/bin/linux.uml"), folder.join(PROGRAM))?;
         let modules_folder = tree.join("lib/modules");
         fs::rename(tree.join("usr/lib/uml/modules"), &modules_folder)
             .map_err(|error| at(&modules_folder, &error))?;
-        let release = modules::only_release(&tree)?;
-        process::run_quietly(Command::new("depmod").arg("-b").arg(&tree).arg(&release))?;
-        let boot_modules = folder.join(BOOT_MODULES);
-        create_folder(&boot_modules)?;
+        let release = modules::index(&tree)?;
         let order = modules::boot_order(&tree, &release, MODULES, &[])?;
-        for (position, module) in order.iter().enumerate() {
-            modules::extract(module, &boot_modules, position)?;
-        }
+        modules::extract(&order, &folder.join(BOOT_MODULES))?;
         remove_folder(&work)
     })
 }

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::files::{self, at, create_folder, remove_folder};
 use crate::process;
-use crate::vm::cache::{Cache, at, create_folder, remove_folder};
+use crate::vm::cache::Cache;
 
 /// The applications, in the order in which they are tried.
 pub const ALL: &[&str] =
@@ -123,7 +124,7 @@ fn gitea(folder: &Path, packages: &[&str]) -> Result<(), String> {
     process::run(build.arg(".").current_dir(&source).env("CGO_ENABLED", "1"))?;
     for name in ["options", "public", "templates"] {
         let (from, to) = (source.join(name), folder.join(name));
-        std::fs::rename(&from, &to).map_err(|error| at(&from, &error))?;
+        files::rename(&from, &to)?;
     }
     remove_folder(&source)
 }

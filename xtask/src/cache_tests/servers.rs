@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::checkout;
+use crate::files;
 use crate::process::{Server, free_port};
-use crate::vm::cache::at;
 
 /// Both servers. They are killed when dropped.
 pub struct Servers {
@@ -29,8 +29,7 @@ impl Servers {
             .replace("PLAIN", &ports[1].to_string())
             .replace("ORIGIN", origin)
             .replace("FOLDER", &folder.display().to_string());
-        let path = folder.join("kettle.toml");
-        std::fs::write(&path, config).map_err(|error| at(&path, &error))?;
+        files::write(folder.join("kettle.toml"), config)?;
         let mut kettle = Command::new(checkout::target_folder().join("debug/kettle"));
         kettle.args(["run", "--config", "kettle.toml"]).current_dir(folder).stderr(Stdio::piped());
         // It says last where TLS is placed, when it listens.

@@ -1,9 +1,8 @@
 //! The list of files: where each comes from, and its path there. A star stands for any letters but slashes.
 
-use std::fs;
 use std::path::Path;
 
-use crate::vm::cache::at;
+use crate::files;
 
 /// A line of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,18 +67,15 @@ pub fn files(folder: &Path, wanted: &[&str]) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     for path in wanted {
         let (below, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let place = folder.join(below);
-        let entries = fs::read_dir(&place).map_err(|error| at(&place, &error))?;
-        let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let mut fitting: Vec<String> = names
+        let names = files::entries(&folder.join(below))?.into_iter().map(|it| files::name(&it));
+        let fitting: Vec<String> = names
             .filter(|it| fits(it, name))
             .map(|it| if below.is_empty() { it } else { format!("{below}/{it}") })
             .collect();
         if fitting.is_empty() {
             return Err(format!("{} has no {path}", folder.display()));
         }
-        fitting.sort();
-        found.append(&mut fitting);
+        found.extend(fitting);
     }
     Ok(found)
 }

@@ -5,9 +5,10 @@ use std::process::{Command, Stdio};
 
 use super::Source;
 use super::list::SourceKind;
+use crate::files::{create_folder, remove_folder};
 use crate::process;
-use crate::vm::apt::{Apt, unpack};
-use crate::vm::cache::{Cache, create_folder, remove_folder};
+use crate::vm::apt;
+use crate::vm::cache::Cache;
 
 /// The folder with what a source holds. Of repositories one in `mirrors`, as `OWNER/NAME.git`, is asked first.
 pub fn fetch(
@@ -30,10 +31,7 @@ pub fn fetch(
 }
 
 fn debian(folder: &Path, package: &str, suite: &str) -> Result<(), String> {
-    let state = folder.join("apt");
-    let packages = Apt::new(&state, &[suite])?.download(&[package.to_owned()])?;
-    unpack(&packages, folder)?;
-    remove_folder(&state)
+    apt::fetch(package, &[suite], folder)
 }
 
 fn npm(folder: &Path, package: &str) -> Result<(), String> {

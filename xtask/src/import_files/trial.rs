@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::render::{has_server, names, whole};
+use crate::checkout;
+use crate::files::{self, Temporary, at, create_folder, remove_folder};
 use crate::process::{self, Server};
-use crate::vm::cache::{at, create_folder, remove_folder};
-use crate::{checkout, vm::guest::WorkFolder};
 
 /// The fate of a file.
 pub enum Outcome {
@@ -41,7 +41,7 @@ pub struct Trials {
 }
 
 impl Trials {
-    pub fn new(work: &WorkFolder) -> Self {
+    pub fn new(work: &Temporary) -> Self {
         let [folder, certificate, key] = ["try", "site.pem", "site.key"].map(|it| work.path(it));
         Self { folder, certificate, key }
     }
@@ -121,7 +121,7 @@ impl Trials {
             let path = Path::new(named);
             if path.starts_with(&self.folder) {
                 create_folder(path.parent().unwrap_or(path))?;
-                fs::write(path, "").map_err(|error| at(path, &error))?;
+                files::write(path, "")?;
                 return Ok(true);
             }
             self.folder.join(if is("mkdir()") { "made" } else { "empty" })
@@ -203,13 +203,11 @@ impl Trials {
     }
 
     fn read(&self, name: &str) -> Result<String, String> {
-        let path = self.folder.join(name);
-        fs::read_to_string(&path).map_err(|error| at(&path, &error))
+        files::read(self.folder.join(name))
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), String> {
-        let path = self.folder.join(name);
-        fs::write(&path, text).map_err(|error| at(&path, &error))
+        files::write(self.folder.join(name), text)
     }
 }
 

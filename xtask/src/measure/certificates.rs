@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::park_timeout;
@@ -15,8 +15,9 @@ use super::outage::authority::{Authority, make_own};
 use super::outage::schedule::MINUTES;
 use super::outage::server::{AcmeClient, ClientPrograms, ClientSetup, RunningClient};
 use super::rounds::{Rounds, estimate, shown};
-use super::{MeasureArguments, configs, page, programs};
-use crate::vm::cache::{at, create_folder, remove_folder};
+use super::{MeasureArguments, page, programs};
+use crate::files::{self, at, create_folder, remove_folder};
+use crate::measure::daemon::wait_until;
 use crate::{checkout, go, packages, process};
 
 /// Measures both servers in turn, writes the results and prints the table; into the documents if it is to be the new one.
@@ -82,17 +83,8 @@ impl CertificatesBed {
         create_folder(&folder)?;
         let lacks = |name: &String| !folder.join(format!("{name}.pem")).exists();
         let names: Vec<String> = names(number).into_iter().filter(lacks).collect();
-        let list = self.folder.join("names");
-        configs::write(&list, &names.join("\n"))?;
-        let mut command = Command::new("xargs");
-        command.args(["-r", "-P", "2", "-I", "{}", "-a"]).arg(list);
-        command.args(["openssl", "req", "-x509", "-newkey", "ec", "-nodes", "-days", "90"]);
-        command.args(["-pkeyopt", "ec_paramgen_curve:P-256", "-subj", "/CN={}"]);
-        command.args(["-CA", "../own/authority.pem", "-CAkey", "../own/authority.key"]);
-        command.args(["-addext", "subjectAltName=DNS:{}"]);
-        command.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
-        command.args(["-keyout", "{}.key", "-out", "{}.pem"]);
-        process::run_quietly(command.current_dir(folder))
+        let signed = ["-CA", "../own/authority.pem", "-CAkey", "../own/authority.key"];
+        process::certify(&folder, &names, &signed)
     }
 
     /// Measures what a start with so many certificates takes, their memory, and how long one more takes to be in force once it
@@ -120,7 +112,7 @@ impl CertificatesBed {
         until("another one is fetched", || authority.fetched() > 0)?;
         let fetched = Instant::now();
         let root = self.folder.join("root.pem");
-        configs::write(&root, &authority.root()?)?;
+        files::write(&root, &authority.root()?)?;
         until("another one is shown", || !server.trusted(&root, &more).is_empty())?;
         Ok(json!({ "start_seconds": start.as_secs_f64(), "memory_bytes": memory,
             "ordered_seconds": ordered.as_secs_f64(), "in_force_seconds": fetched.elapsed().as_secs_f64() }))
@@ -130,7 +122,7 @@ impl CertificatesBed {
     fn orders(&self, number: usize, client: AcmeClient) -> Result<Value, String> {
         let (authority, setup) = self.begin(number, client)?;
         let root = self.folder.join("root.pem");
-        configs::write(&root, &authority.root()?)?;
+        files::write(&root, &authority.root()?)?;
         let names = setup.names.clone();
         let begun = Instant::now();
         let server = RunningClient::start(&self.programs, setup)?;
@@ -164,10 +156,8 @@ impl CertificatesBed {
 
     /// Puts a certificate where the server would have put it.
     fn put(&self, setup: &ClientSetup, name: &str) -> Result<(), String> {
-        let copy = |kind: &str, to: &Path| {
-            let from = self.signed().join(format!("{name}.{kind}"));
-            fs::copy(&from, to).map_err(|error| at(&from, &error)).map(drop)
-        };
+        let copy =
+            |kind: &str, to: &Path| files::copy(self.signed().join(format!("{name}.{kind}")), to);
         let directory = &setup.directory;
         if setup.program == AcmeClient::Caddy {
             let of_authority = directory.trim_start_matches("https://").replace([':', '/'], "-");
@@ -176,7 +166,7 @@ impl CertificatesBed {
             copy("pem", &folder.join(format!("{name}.crt")))?;
             copy("key", &folder.join(format!("{name}.key")))?;
             let known = json!({ "sans": [name], "issuer_data": { "ca": directory } });
-            return configs::write(&folder.join(format!("{name}.json")), &known.to_string());
+            return files::write(folder.join(format!("{name}.json")), known.to_string());
         }
         let site = setup.state.join("acme/certificates").join(name);
         let folder = site.join("1");
@@ -186,8 +176,8 @@ impl CertificatesBed {
         let key = folder.join("key.pem");
         fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).map_err(|it| at(&key, &it))?;
         let origin = json!({ "directory": directory });
-        configs::write(&folder.join("origin.json"), &origin.to_string())?;
-        symlink("1", site.join("current")).map_err(|error| at(&site, &error))
+        files::write(folder.join("origin.json"), origin.to_string())?;
+        files::link("1", site.join("current"))
     }
 
     fn signed(&self) -> PathBuf {
@@ -204,32 +194,15 @@ fn names(number: usize) -> Vec<String> {
 }
 
 /// Waits until something is so.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<(), String> {
-    let deadline = Instant::now() + WAIT_MAX;
-    while !is_so() {
-        if Instant::now() > deadline {
-            return Err(format!("waited in vain until {what}"));
-        }
-        park_timeout(Duration::from_millis(20));
-    }
-    Ok(())
+fn until(what: &str, is_so: impl FnMut() -> bool) -> Result<(), String> {
+    let is_so = wait_until(WAIT_MAX, Duration::from_millis(20), is_so);
+    is_so.then_some(()).ok_or_else(|| format!("waited in vain until {what}"))
 }
 
 fn publish(record: &Value, arguments: &MeasureArguments) -> Result<(), String> {
     let table = render(record);
-    let output = arguments.output.clone();
-    let output = output.unwrap_or_else(|| checkout::target_folder().join("certificates.json"));
-    let text = serde_json::to_string_pretty(record).map_err(|error| error.to_string())? + "\n";
-    configs::write(&output, &text)?;
-    println!("\n{table}\nin {}", output.display());
-    if !arguments.is_blessing {
-        return Ok(());
-    }
-    if !arguments.only.is_empty() || arguments.most.is_some() {
-        return Err("the table has all rows: cargo xtask measure certificates --bless".to_owned());
-    }
-    configs::write(&checkout::workspace().join("docs/results/certificates.json"), &text)?;
-    page::bless_in("docs/acme.md", "certificates", &table)
+    let is_whole = arguments.only.is_empty() && arguments.most.is_none();
+    page::publish(arguments, record, "certificates", ("certificates.json", &table), is_whole)
 }
 
 /// The table, below what ran.

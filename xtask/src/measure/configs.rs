@@ -1,10 +1,5 @@
 //! The servers' configurations, published in docs/performance.
 
-use std::fs;
-use std::path::Path;
-
-use crate::vm::cache::at;
-
 /// The places where a server finds what it serves, and where it listens.
 pub struct ConfigInput<'p> {
     /// The folder with the certificate and its key, as the server sees it.
@@ -58,11 +53,6 @@ impl ConfigInput<'_> {
             .replace("@SITE@", self.site)
             .replace("@PORT@", &self.port.to_string())
     }
-}
-
-/// Writes a text into a file.
-pub fn write(path: &Path, text: &str) -> Result<(), String> {
-    fs::write(path, text).map_err(|error| at(path, &error))
 }
 
 const KETTLE: &str = include_str!("../../../docs/performance/kettle.toml");

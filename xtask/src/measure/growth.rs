@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::MeasureArguments;
 use crate::checkout;
-use crate::vm::cache::remove_folder;
+use crate::files::remove_folder;
 use bed::{GrowthBed, Pair};
 use load::{Beside, LoadTarget};
 use record::{GrowthRecord, Sample};
@@ -203,12 +203,12 @@ fn point(
                 // A path that is asked for at random from the second round on was asked for at random before.
                 bed.client.run(target, &format!("{load} --seconds 1"))?;
             }
-            let before = server.cpu_us();
+            let before = server.daemon.cpu_us();
             let answers = bed.client.run(target, &format!("{load} --seconds {}", bed.seconds))?;
-            let cpu = (server.cpu_us() - before) / answers.succeeded;
+            let cpu = (server.daemon.cpu_us() - before) / answers.succeeded;
             let sample = Sample::new(row.name, number, (program, round))
                 .with("cpu_us_per_transaction", cpu)
-                .with("memory_bytes", server.memory_bytes());
+                .with("memory_bytes", server.daemon.memory_bytes(PSS));
             record.push(match row.kind {
                 Kind::Texts => sample.with("body_bytes", answers.body_bytes / answers.succeeded),
                 _ => sample,
@@ -230,11 +230,12 @@ fn downloads(
         for program in Program::in_turn(round) {
             let server = pair.server(program);
             let held = bed.hold(server, number, "")?;
-            let (begun, before) = (Instant::now(), server.cpu_us());
+            let (begun, before) = (Instant::now(), server.daemon.cpu_us());
             park_timeout(Duration::from_secs(bed.seconds));
-            let cpu = (server.cpu_us() - before) / begun.elapsed().as_secs_f64() / number as f64;
+            let cpu =
+                (server.daemon.cpu_us() - before) / begun.elapsed().as_secs_f64() / number as f64;
             let sample = Sample::new(row.name, number, (program, round)).part("paced");
-            let memory = server.memory_bytes();
+            let memory = server.daemon.memory_bytes(PSS);
             record.push(sample.with("cpu_us_per_second", cpu).with("memory_bytes", memory));
             drop(held);
         }
@@ -299,9 +300,9 @@ fn fill(bed: &GrowthBed, row: &Row, record: &mut GrowthRecord) -> Result<(), Str
                 let target = LoadTarget { port: server.port, host: "localhost", path: &path };
                 bed.client.run(LoadTarget { path: "/other{200}", ..target }, "-n 400 -c 64")?;
                 let all = format!("-n {number} -c 64");
-                let (cpu, memory) = (server.cpu_us(), server.memory_bytes());
+                let (cpu, memory) = (server.daemon.cpu_us(), server.daemon.memory_bytes(PSS));
                 let answers = bed.client.run(target, &all)?;
-                let cpu = (server.cpu_us() - cpu) / answers.succeeded;
+                let cpu = (server.daemon.cpu_us() - cpu) / answers.succeeded;
                 let before = pair.requests_at_origin()?;
                 bed.client.run(target, &all)?;
                 let lacked = pair.requests_at_origin()? - before - 1;
@@ -310,7 +311,7 @@ fn fill(bed: &GrowthBed, row: &Row, record: &mut GrowthRecord) -> Result<(), Str
                 }
                 let sample = Sample::new(row.name, number, (program, round)).part("fill");
                 let kept = 1.0 - lacked as f64 / number as f64;
-                let grown = server.memory_bytes() - memory;
+                let grown = server.daemon.memory_bytes(PSS) - memory;
                 let sample = sample.with("cpu_us_per_transaction", cpu).with("kept_share", kept);
                 record.push(sample.with("memory_bytes", grown));
             }
@@ -333,14 +334,14 @@ fn sites(bed: &GrowthBed, row: &Row, record: &mut GrowthRecord) -> Result<(), St
                 let before = bed.client.run(target, "-n 1 -c 1")?.body_bytes;
                 let start = begun.elapsed();
                 bed.client.run(target, "-c 16 --seconds 1")?;
-                let cpu = server.cpu_us();
+                let cpu = server.daemon.cpu_us();
                 let load = format!("-c 16 --seconds {}", bed.seconds);
                 let answers = bed.client.run(target, &load)?;
-                let cpu = (server.cpu_us() - cpu) / answers.succeeded;
-                let memory = server.memory_bytes();
+                let cpu = (server.daemon.cpu_us() - cpu) / answers.succeeded;
+                let memory = server.daemon.memory_bytes(PSS);
                 let localhost = LoadTarget { host: "localhost", ..target };
                 let watch = bed.client.begin(localhost, "--rate 1000")?;
-                let (begun, busy) = (Instant::now(), server.cpu_us());
+                let (begun, busy) = (Instant::now(), server.daemon.cpu_us());
                 server.reload(&bed.reloaded(row, number, program, &server))?;
                 let is_new = |answers: load::Answers| answers.body_bytes != before;
                 while !bed.client.ask_in_reload(target)?.is_some_and(is_new) {
@@ -348,7 +349,7 @@ fn sites(bed: &GrowthBed, row: &Row, record: &mut GrowthRecord) -> Result<(), St
                         return Err(format!("{program:?}: a reload does not show"));
                     }
                 }
-                let (reload, busy) = (begun.elapsed(), server.cpu_us() - busy);
+                let (reload, busy) = (begun.elapsed(), server.daemon.cpu_us() - busy);
                 let waited = watch.end(Beside::Reload)?;
                 let sample = Sample::new(row.name, number, (program, round))
                     .with("cpu_us_per_transaction", cpu)
@@ -365,6 +366,8 @@ fn sites(bed: &GrowthBed, row: &Row, record: &mut GrowthRecord) -> Result<(), St
     Ok(())
 }
 
+/// Memory with what processes share counted once (proc(5)).
+const PSS: &str = "Pss:";
 const STALL: &str = "objects of 4 KiB";
 /// From so many on it is looked how long others wait while they come.
 const STALL_FROM: u64 = 30_000;

@@ -6,7 +6,6 @@ mod overlay;
 mod picture;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -16,8 +15,9 @@ use super::reference::ReferencePrograms;
 use super::rounds::{Rounds, better, estimate, judged, ratio, shown};
 use super::{MeasureArguments, commit, page, programs};
 use crate::checkout;
+use crate::files::{self, create_folder, remove_folder};
 use crate::process;
-use crate::vm::cache::{Cache, at, create_folder, remove_folder};
+use crate::vm::cache::Cache;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -209,7 +209,7 @@ impl Run {
 }
 
 fn read(path: &Path) -> Result<Vec<Value>, String> {
-    let text = fs::read_to_string(path).map_err(|error| at(path, &error))?;
+    let text = files::read(path)?;
     let lines = text.lines().map(serde_json::from_str::<Value>);
     lines.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())
 }

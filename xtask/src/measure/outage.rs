@@ -17,8 +17,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{MeasureArguments, configs, programs};
-use crate::vm::cache::{create_folder, remove_folder};
+use super::{MeasureArguments, programs};
+use crate::files::{self, create_folder, remove_folder};
+use crate::measure::daemon::wait_until;
 use crate::{checkout, go, packages, process};
 use authority::Authority;
 use schedule::Schedule;
@@ -184,7 +185,7 @@ impl OutageBed {
         let lifetime = self.schedule.lifetime;
         let authority = Authority::start(&folder.join("one"), &self.own, port, lifetime)?;
         let roots = folder.join("roots.pem");
-        configs::write(&roots, &authority.root()?)?;
+        files::write(&roots, &authority.root()?)?;
         let setup = ClientSetup {
             program,
             folder: folder.join("server"),
@@ -239,14 +240,11 @@ impl OutageBed {
         let second = RunningClient::start(&self.programs, second)?;
         park_timeout(Duration::from_secs(3));
         authority.relay.be_away(false);
-        let deadline = Instant::now() + self.schedule.lifetime;
-        while authority.orders() == 0 {
-            if Instant::now() > deadline {
-                return Err("nothing is ordered".to_owned());
-            }
-            park_timeout(Duration::from_millis(20));
+        let is_ordered = || authority.orders() > 0;
+        if !wait_until(self.schedule.lifetime, Duration::from_millis(20), is_ordered) {
+            return Err("nothing is ordered".to_owned());
         }
-        first.kill()?;
+        first.daemon.kill();
         authority.lead_all(second.setup.address)?;
         seen.over =
             seen.look_until(&second, roots, (self.schedule.lifetime, SOON), |are_good| are_good);
@@ -267,8 +265,8 @@ impl OutageBed {
         let Schedule { lifetime, margin, .. } = *self.schedule;
         let new = Authority::start(&folder, &self.own, server.setup.port, lifetime)?;
         let new_root = roots.with_file_name("new-root.pem");
-        configs::write(&new_root, &new.root()?)?;
-        configs::write(roots, &(old.root()? + &new.root()?))?;
+        files::write(&new_root, &new.root()?)?;
+        files::write(roots, &(old.root()? + &new.root()?))?;
         old.relay.be_away(true);
         let names = server.setup.names.clone();
         let setup = ClientSetup { directory: new.directory(), ..server.setup.clone() };

@@ -1,34 +1,57 @@
 //! Tables of docs/performance.md and of other pages that a command writes: their places, and the sentence on where they were measured.
 
-use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::configs;
+use super::MeasureArguments;
 use crate::checkout;
-use crate::vm::cache::at;
+use crate::files::{self};
 
 /// Puts a table of this command in place of the one that is there, below the sentence on its run. Gives the whole page.
 pub fn bless(command: &str, run: &Value, table: &str) -> Result<String, String> {
     let placed = placed(&text()?, command, &format!("{}\n\n{table}", said(run)));
     let placed = placed.ok_or("docs/performance.md has no place for it")?;
-    configs::write(&path(), &placed)?;
+    files::write(path(), &placed)?;
     Ok(placed)
 }
 
-/// Puts a text in place of the one that is there of this command in another page.
-pub fn bless_in(page: &str, command: &str, text: &str) -> Result<(), String> {
-    let path = checkout::workspace().join(page);
-    let before = fs::read_to_string(&path).map_err(|error| at(&path, &error))?;
-    let placed = placed(&before, command, text).ok_or(format!("{page} has no place for it"))?;
-    configs::write(&path, &placed)
+/// Writes what was seen and prints its table; results and table go into the documents if they are to be the new ones.
+pub fn publish(
+    arguments: &MeasureArguments,
+    record: &Value,
+    command: &str,
+    (name, table): (&str, &str),
+    is_whole: bool,
+) -> Result<(), String> {
+    let output = arguments.output.clone();
+    let output = output.unwrap_or_else(|| checkout::target_folder().join(name));
+    let text = serde_json::to_string_pretty(record).map_err(|error| error.to_string())?
+        + "
+";
+    files::write(&output, &text)?;
+    println!(
+        "
+{table}
+in {}",
+        output.display()
+    );
+    if !arguments.is_blessing {
+        return Ok(());
+    }
+    if !is_whole {
+        return Err(format!("the table has all rows: cargo xtask measure {command} --bless"));
+    }
+    let docs = checkout::workspace().join("docs");
+    files::write(docs.join("results").join(name), &text)?;
+    let page = docs.join("acme.md");
+    let placed = placed(&files::read(&page)?, command, table);
+    files::write(&page, placed.ok_or("docs/acme.md has no place for it")?)
 }
 
 /// The page as it is.
 pub fn text() -> Result<String, String> {
-    let path = path();
-    fs::read_to_string(&path).map_err(|error| at(&path, &error))
+    files::read(path())
 }
 
 fn path() -> PathBuf {

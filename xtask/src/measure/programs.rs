@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use super::MeasureArguments;
-use crate::{checkout, process, vm};
+use crate::files::at;
+use crate::{checkout, process};
 
 /// kettle as a release has it, unless the command line names one.
 pub fn kettle(arguments: &MeasureArguments) -> Result<PathBuf, String> {
     match &arguments.kettle {
-        Some(path) => path.canonicalize().map_err(|error| vm::cache::at(path, &error)),
+        Some(path) => path.canonicalize().map_err(|error| at(path, &error)),
         None => release("kettle"),
     }
 }

@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::files::{self, create_folder};
 use crate::process;
-use crate::vm::cache::{Cache, at, create_folder};
+use crate::vm::cache::Cache;
 use crate::vm::image::Image;
 
 /// The unpacked programs.
@@ -17,8 +18,7 @@ impl ReferencePrograms {
     /// Unpacks them on first use.
     pub fn obtain(cache: &Cache) -> Result<Self, String> {
         let image = Image::Measure.obtain(cache)?;
-        let list = image.with_file_name("packages");
-        let packages = std::fs::read_to_string(&list).map_err(|error| at(&list, &error))?;
+        let packages = files::read(image.with_file_name("packages"))?;
         let tree = cache.obtain("nginx", &packages, |folder| unpack(&image, folder))?;
         Ok(Self { tree })
     }

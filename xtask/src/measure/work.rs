@@ -14,9 +14,10 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{MeasureArguments, commit, configs, programs};
+use super::{MeasureArguments, commit, programs};
 use crate::checkout;
-use crate::vm::cache::{Cache, at, create_folder, remove_folder};
+use crate::files::{self, create_folder, remove_folder};
+use crate::vm::cache::Cache;
 use crate::vm::disk;
 use crate::vm::guest::Guest;
 use crate::vm::image::Image;
@@ -151,15 +152,15 @@ fn lay_out(servers: &[&MeasuredServer], programs: &[PathBuf]) -> Result<PathBuf,
     let folder = checkout::target_folder().join("vm/measure");
     remove_folder(&folder)?;
     create_folder(&folder.join("site"))?;
-    configs::write(&folder.join("guest.sh"), SCRIPT)?;
+    files::write(folder.join("guest.sh"), SCRIPT)?;
     for program in programs {
         let name = program.file_name().unwrap_or_default();
-        std::fs::copy(program, folder.join(name)).map_err(|error| at(program, &error))?;
+        files::copy(program, folder.join(name))?;
     }
     for kibibytes in SITE {
         let path = folder.join(format!("site/{kibibytes}"));
         let body: Vec<u8> = (0..kibibytes * 1024).map(|offset| noise(offset as u64)).collect();
-        std::fs::write(&path, body).map_err(|error| at(&path, &error))?;
+        files::write(&path, body)?;
     }
     let empty = checkout::target_folder().join("vm/empty");
     create_folder(&empty)?;
@@ -167,7 +168,7 @@ fn lay_out(servers: &[&MeasuredServer], programs: &[PathBuf]) -> Result<PathBuf,
     disk::build(&folder.join("site"), &folder.join("site.ext4"))?;
     for server in servers {
         let (text, ending) = server.config();
-        configs::write(&folder.join(format!("{}.{ending}", server.name)), &text)?;
+        files::write(folder.join(format!("{}.{ending}", server.name)), &text)?;
     }
     Ok(folder)
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::vm::cache::at;
+use crate::files::at;
 
 /// A processor's architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use super::release::Release;
 use super::{deb, oci, rpm};
+use crate::files::create_folder;
 use crate::vm::apt::Mirror;
 use crate::vm::cache::Cache;
 use crate::{go, process};
@@ -21,7 +22,7 @@ fn check_deb(release: &Release) -> Result<(), String> {
     let work = release.work("check-deb")?;
     let tree = debian("bare", INCLUDED, &[])?;
     let root = work.join("root");
-    crate::vm::cache::create_folder(&root)?;
+    create_folder(&root)?;
     process::run_quietly(Command::new("tar").arg("-C").arg(&root).arg("-xf").arg(tree))?;
     for package in &made {
         process::run_quietly(Command::new("cp").arg(package).arg(root.join("tmp")))?;

@@ -1,12 +1,11 @@
 //! Packages for Debian and its relatives, made by `dpkg-deb`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::release::Release;
 use super::stage::{Part, copy, readable, set_mode};
-use crate::vm::cache::{at, create_folder};
+use crate::files::{self, create_folder};
 use crate::{checkout, process};
 
 /// Makes both packages.
@@ -24,14 +23,14 @@ fn make_one(release: &Release, part: Part) -> Result<PathBuf, String> {
     let control = tree.join("DEBIAN");
     create_folder(&control)?;
     let program = tree.join("usr/bin").join(name);
-    write(&control.join("control"), &control_text(release, part, &glibc(&program)?))?;
+    files::write(control.join("control"), control_text(release, part, &glibc(&program)?))?;
     if part == Part::Kettle {
-        write(&control.join("conffiles"), CONFFILES)?;
+        files::write(control.join("conffiles"), CONFFILES)?;
     }
     let sums =
         "find . -path ./DEBIAN -prune -o -type f -printf '%P\\n' | LC_ALL=C sort | xargs md5sum";
     let sums = process::read(Command::new("sh").args(["-c", sums]).current_dir(&tree))?;
-    write(&control.join("md5sums"), &sums)?;
+    files::write(control.join("md5sums"), &sums)?;
     readable(&tree)?;
     if part == Part::Kettle {
         for script in ["postinst", "prerm", "postrm"] {
@@ -56,7 +55,7 @@ fn write_changelog(release: &Release, name: &str, file: &Path) -> Result<(), Str
         release.version,
         date.trim()
     );
-    write(file, &text)?;
+    files::write(file, &text)?;
     process::run_quietly(Command::new("gzip").args(["-9", "-n"]).arg(file))
 }
 
@@ -104,10 +103,6 @@ fn newest_glibc(symbols: &str) -> Option<String> {
         .map(|(_, version)| version.to_owned())
 }
 
-fn write(file: &Path, text: &str) -> Result<(), String> {
-    fs::write(file, text).map_err(|error| at(file, &error))
-}
-
 const MAINTAINER: &str = "The kettle contributors <kettle@packages.invalid>";
 const HOMEPAGE: &str = env!("CARGO_PKG_REPOSITORY");
 /// The files that an upgrade leaves as they were edited.
@@ -139,7 +134,7 @@ mod tests {
     #[test]
     fn the_unit_allows_openat2() {
         let unit = crate::checkout::workspace().join("packaging/kettle.service");
-        let unit = fs::read_to_string(unit).unwrap();
+        let unit = files::read(unit).unwrap();
         let is_fatal = |line: &&str| {
             ["RestrictSUIDSGID=", "DynamicUser="].iter().any(|it| line.starts_with(it))
         };
@@ -150,7 +145,7 @@ mod tests {
     #[test]
     fn what_kettle_writes_to_is_made_and_removed() {
         let packaging = crate::checkout::workspace().join("packaging");
-        let of = |file: &str| fs::read_to_string(packaging.join(file)).unwrap();
+        let of = |file: &str| files::read(packaging.join(file)).unwrap();
         let (unit, made, purge) =
             (of("kettle.service"), of("tmpfiles.d/kettle.conf"), of("deb/postrm"));
         for (kind, folder) in [

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::release::{Release, git};
 use super::sbom;
 use super::stage::{copy, readable, set_mode};
-use crate::vm::cache::{at, create_folder};
+use crate::files::{self, at, create_folder};
 use crate::{checkout, process};
 
 /// Makes the image.
@@ -76,8 +76,7 @@ fn stage(release: &Release, tree: &Path) -> Result<(), String> {
         ("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n".to_owned()),
         (bill.as_str(), sbom),
     ] {
-        let file = tree.join(name);
-        fs::write(&file, text).map_err(|error| at(&file, &error))?;
+        files::write(tree.join(name), text)?;
     }
     readable(tree)?;
     for name in ["/usr/bin/kettle"].iter().chain(&libraries) {
@@ -150,8 +149,7 @@ fn write_index(
         ("index.json", index),
         ("manifest.json", old),
     ] {
-        let file = image.join(name);
-        fs::write(&file, value.to_string()).map_err(|error| at(&file, &error))?;
+        files::write(image.join(name), value.to_string())?;
     }
     Ok(())
 }
@@ -195,9 +193,9 @@ fn add_json(blobs: &Path, value: &Value) -> Result<Blob, String> {
 
 fn add(blobs: &Path, bytes: &[u8]) -> Result<Blob, String> {
     let draft = blobs.join("draft");
-    fs::write(&draft, bytes).map_err(|error| at(&draft, &error))?;
+    files::write(&draft, bytes)?;
     let sha256 = sha256(&draft)?;
-    fs::rename(&draft, blobs.join(&sha256)).map_err(|error| at(&draft, &error))?;
+    files::rename(&draft, blobs.join(&sha256))?;
     Ok(Blob { sha256, bytes: bytes.len() as u64 })
 }
 

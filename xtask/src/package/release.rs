@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::architecture::Architecture;
-use crate::vm::cache::create_folder;
+use crate::files::{create_folder, remove_folder};
 use crate::{checkout, process};
 
 /// One release, or what is to become one.
@@ -51,7 +51,7 @@ impl Release {
     /// An empty folder to work in, below the output's.
     pub fn work(&self, name: &str) -> Result<PathBuf, String> {
         let folder = self.output.join("work").join(name);
-        crate::vm::cache::remove_folder(&folder)?;
+        remove_folder(&folder)?;
         create_folder(&folder)?;
         Ok(folder)
     }

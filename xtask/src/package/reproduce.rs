@@ -1,13 +1,12 @@
 //! Checks whether the same source gives the same bytes: the programs built in two folders, and every package made twice.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::architecture::Architecture;
 use super::oci::sha256;
 use super::release::{self, Release, git};
-use crate::vm::cache::{create_folder, remove_folder};
+use crate::files::{self, create_folder, remove_folder};
 use crate::{checkout, process};
 
 /// Builds and compares, or compares what is made of `programs`. An error names what differs.
@@ -60,11 +59,9 @@ fn compare<'f>(
 ) -> Result<(), String> {
     let mut hashes = Vec::new();
     for folder in folders {
-        let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path());
-        let mut files: Vec<PathBuf> =
-            files.filter(|it| it.is_file() && is_meant(&name(it))).collect();
-        files.sort();
-        let hashed = files.iter().map(|file| Ok((name(file), sha256(file)?)));
+        let mut found = files::entries(folder).unwrap_or_default();
+        found.retain(|it| it.is_file() && is_meant(&files::name(it)));
+        let hashed = found.iter().map(|file| Ok((files::name(file), sha256(file)?)));
         hashes.push(hashed.collect::<Result<Vec<_>, String>>()?);
     }
     let [one, other] = hashes.as_slice() else { return Err("two folders are compared".into()) };
@@ -77,8 +74,4 @@ fn compare<'f>(
     }
     let differs = other.iter().filter(|it| !one.contains(it)).map(|(name, _)| name.as_str());
     Err(format!("{what} differ: {}", differs.collect::<Vec<_>>().join(", ")))
-}
-
-fn name(file: &Path) -> String {
-    file.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

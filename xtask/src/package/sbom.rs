@@ -1,13 +1,12 @@
 //! The parts of the programs: a CycloneDX 1.5 bill of materials, from what cargo resolves and the hashes it locked.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use super::release::Release;
-use crate::vm::cache::at;
+use crate::files;
 use crate::{checkout, process};
 
 /// The file's name in packages.
@@ -16,7 +15,7 @@ pub const FILE: &str = "kettle.cdx.json";
 /// Writes it beside the packages.
 pub fn make(release: &Release) -> Result<PathBuf, String> {
     let file = release.output.join(FILE);
-    fs::write(&file, text(release)?).map_err(|error| at(&file, &error))?;
+    files::write(&file, text(release)?)?;
     Ok(file)
 }
 
@@ -27,8 +26,7 @@ pub fn text(release: &Release) -> Result<String, String> {
     let metadata = process::read(cargo.arg(release.architecture.target()))?;
     let metadata: Value =
         serde_json::from_str(&metadata).map_err(|error| format!("cargo metadata: {error}"))?;
-    let lock = checkout::workspace().join("Cargo.lock");
-    let lock = fs::read_to_string(&lock).map_err(|error| at(&lock, &error))?;
+    let lock = files::read(checkout::workspace().join("Cargo.lock"))?;
     let bill = bill(&metadata, &checksums(&lock)?, &release.version, &release.day);
     serde_json::to_string_pretty(&bill).map(|text| text + "\n").map_err(|error| error.to_string())
 }

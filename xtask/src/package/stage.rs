@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::release::Release;
 use super::sbom;
-use crate::vm::cache::{at, create_folder};
+use crate::files::{self, at, create_folder};
 use crate::{checkout, process};
 
 /// One package's files.
@@ -42,8 +42,7 @@ impl Part {
                 copy(&checkout::workspace().join(from), &tree.join(to))?;
             }
             examples(&tree.join(&doc))?;
-            let bill = tree.join(&doc).join(sbom::FILE);
-            fs::write(&bill, sbom::text(release)?).map_err(|error| at(&bill, &error))?;
+            files::write(tree.join(&doc).join(sbom::FILE), sbom::text(release)?)?;
         }
         // The name that Debian looks for.
         let changelog = tree.join(&doc).join("changelog");
@@ -94,7 +93,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<(), String> {
     if let Some(folder) = to.parent() {
         create_folder(folder)?;
     }
-    fs::copy(from, to).map(drop).map_err(|error| at(from, &error))?;
+    files::copy(from, to)?;
     set_mode(to, 0o644)
 }
 

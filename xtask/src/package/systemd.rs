@@ -1,7 +1,6 @@
 //! `cargo xtask package systemd`: the Debian package under a real systemd, in a guest of User Mode Linux with a bare Debian of its own:
 //! the unit with its sandbox, its folders and its user, and what upgrades and removals do to a running service.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -9,7 +8,7 @@ use std::time::Duration;
 use super::release::Release;
 use super::stage::copy;
 use super::{check, deb};
-use crate::vm::cache::{at, create_folder};
+use crate::files::{self, create_folder};
 use crate::vm::disk;
 use crate::{checkout, process, uml};
 
@@ -28,7 +27,7 @@ pub fn run(release: &Release) -> Result<(), String> {
     // The drop-in that is tried is the one people read of.
     copy(&checkout::workspace().join("docs/migrating.md"), &given.join("migrating.md"))?;
     for (file, text) in [("srv/check/run.sh", SCRIPT), ("etc/systemd/system/check.service", UNIT)] {
-        fs::write(root.join(file), text).map_err(|error| at(&root.join(file), &error))?;
+        files::write(root.join(file), text)?;
     }
     let image = work.join("root.ext4");
     disk::build(&root, &image)?;

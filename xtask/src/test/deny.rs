@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use super::totals::Totals;
-use crate::vm::cache::{Cache, remove_folder};
+use crate::files::remove_folder;
+use crate::vm::cache::Cache;
 use crate::{checkout, process};
 
 /// Counts as one test; it is skipped where there is no `cargo deny` and no network to get it by.

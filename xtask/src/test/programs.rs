@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use super::build::{Programs, TestProgram};
 use super::totals::Totals;
+use crate::files::{self, Temporary};
 use crate::process::{self, Exit};
-use crate::vm::cache::{Cache, at};
-use crate::vm::guest::{Guest, Report, WorkFolder, quote};
+use crate::vm::cache::Cache;
+use crate::vm::guest::{Guest, Report, quote};
 use crate::vm::image::Image;
 use crate::vm::kernel::Kernel;
 use crate::vm::qemu::Machine;
@@ -153,21 +154,21 @@ fn follow(
 
 /// The program's name without the hash cargo appends.
 fn short_name(program: &Path) -> String {
-    let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = files::name(program);
     name.rsplit_once('-').map_or(name.clone(), |(stem, _)| stem.to_owned())
 }
 
 /// The file tests append to when they skip.
 struct SkipLog {
     path: PathBuf,
-    _folder: WorkFolder,
+    _folder: Temporary,
 }
 
 impl SkipLog {
     fn new() -> Result<Self, String> {
-        let folder = WorkFolder::new()?;
+        let folder = Temporary::of_run()?;
         let path = folder.path("skips");
-        fs::write(&path, "").map_err(|error| at(&path, &error))?;
+        files::write(&path, "")?;
         Ok(Self { path, _folder: folder })
     }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::cache::{at, create_folder};
+use crate::files::{self, Temporary, create_folder};
 use crate::process;
 
 /// One apt with its own state in one folder, for one set of suites.
@@ -30,8 +30,7 @@ impl Apt {
         }
         let sources = sources_list(suites, kinds, &Mirror::of_this_machine()?);
         for (name, content) in [("sources.list", sources.as_str()), ("state/status", "")] {
-            let path = folder.join(name);
-            fs::write(&path, content).map_err(|error| at(&path, &error))?;
+            files::write(folder.join(name), content)?;
         }
         let apt = Self { folder: folder.to_owned() };
         process::run_quietly(apt.command("apt-get").args(["update"]))?;
@@ -81,10 +80,9 @@ impl Apt {
                 .args(["source", "--download-only", package])
                 .current_dir(&folder),
         )?;
-        let entries = fs::read_dir(&folder).map_err(|error| at(&folder, &error))?;
-        let mut paths = entries.flatten().map(|entry| entry.path());
         let is_source = |path: &PathBuf| path.to_string_lossy().contains(".orig.tar.");
-        paths.find(is_source).ok_or_else(|| format!("{package} has no source of its own"))
+        let source = files::entries(&folder)?.into_iter().find(is_source);
+        source.ok_or_else(|| format!("{package} has no source of its own"))
     }
 
     fn command(&self, program: &str) -> Command {
@@ -113,6 +111,14 @@ impl Apt {
         }
         command
     }
+}
+
+/// Downloads one package of these suites and unpacks it into `tree`.
+pub fn fetch(package: &str, suites: &[&str], tree: &Path) -> Result<(), String> {
+    let state = Temporary::of_run()?;
+    let apt = Apt::new(&state.path("apt"), suites)?;
+    create_folder(tree)?;
+    unpack(&apt.download(&[package.to_owned()])?, tree)
 }
 
 /// Unpacks packages into `tree`, without running any of their scripts.
@@ -192,13 +198,8 @@ fn package_names(text: &str) -> Vec<String> {
 }
 
 fn packages_in(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let entries = fs::read_dir(folder).map_err(|error| at(folder, &error))?;
-    let mut packages: Vec<PathBuf> = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "deb"))
-        .collect();
-    packages.sort();
+    let mut packages = files::entries(folder)?;
+    packages.retain(|path| path.extension().is_some_and(|extension| extension == "deb"));
     Ok(packages)
 }
 

@@ -8,6 +8,7 @@ use super::image::Image;
 use super::kernel::Kernel;
 use super::qemu::Machine;
 use crate::checkout;
+use crate::files::{self, at};
 
 /// The arguments.
 pub struct Arguments {
@@ -92,8 +93,8 @@ impl Arguments {
     /// The guest asked for.
     pub fn into_guest(self) -> Result<Guest, String> {
         let named = |path: PathBuf| {
-            let path = path.canonicalize().map_err(|error| super::cache::at(&path, &error))?;
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let path = path.canonicalize().map_err(|error| at(&path, &error))?;
+            let name = files::name(&path);
             Ok((path, name))
         };
         Ok(Guest {

@@ -1,23 +1,21 @@
 //! The static busybox of the guests' first file system.
 
-use std::fs;
 use std::path::PathBuf;
 
-use super::apt::{self, Apt};
-use super::cache::{Cache, at, create_folder, remove_folder};
+use super::apt::{self};
+use super::cache::Cache;
+use crate::files::{self, remove_folder};
 
 /// The program, downloaded on first use.
 pub fn obtain(cache: &Cache) -> Result<PathBuf, String> {
     let folder = cache.obtain("busybox", &format!("{SUITE} {PACKAGE}\n"), |folder| {
         let work = folder.join("work");
-        create_folder(&work)?;
-        let apt = Apt::new(&work.join("apt"), &[SUITE])?;
-        apt::unpack(&apt.download(&[PACKAGE.to_owned()])?, &work)?;
+        apt::fetch(PACKAGE, &[SUITE], &work)?;
         let candidates = [work.join("usr/bin/busybox"), work.join("bin/busybox")];
         let Some(program) = candidates.iter().find(|path| path.is_file()) else {
             return Err(format!("{PACKAGE} holds no busybox"));
         };
-        fs::rename(program, folder.join(PROGRAM)).map_err(|error| at(program, &error))?;
+        files::rename(program, folder.join(PROGRAM))?;
         remove_folder(&work)
     })?;
     Ok(folder.join(PROGRAM))

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::files::{self, at, create_folder, remove_folder};
 use crate::{packages, process};
 
 /// The cache folder, `$XDG_CACHE_HOME/kettle` or `~/.cache/kettle`.
@@ -58,7 +59,7 @@ impl Cache {
         build(&draft)?;
         seal(&draft, recipe)?;
         remove_folder(&folder)?;
-        fs::rename(&draft, &folder).map_err(|error| at(&folder, &error))?;
+        files::rename(&draft, &folder)?;
         Ok(folder)
     }
 
@@ -66,24 +67,6 @@ impl Cache {
     pub fn forget(&self, name: &str) -> Result<(), String> {
         remove_folder(&self.root.join(name))
     }
-}
-
-/// Creates a folder and its parents.
-pub fn create_folder(folder: &Path) -> Result<(), String> {
-    fs::create_dir_all(folder).map_err(|error| at(folder, &error))
-}
-
-/// Removes a folder with all it holds; one that is not there is fine.
-pub fn remove_folder(folder: &Path) -> Result<(), String> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(at(folder, &error)),
-        _ => Ok(()),
-    }
-}
-
-/// An I/O error with the path it concerns.
-pub fn at(path: &Path, error: &std::io::Error) -> String {
-    format!("{}: {error}", path.display())
 }
 
 fn is_intact(folder: &Path, recipe: &str) -> bool {
@@ -96,8 +79,7 @@ fn is_intact(folder: &Path, recipe: &str) -> bool {
 }
 
 fn seal(folder: &Path, recipe: &str) -> Result<(), String> {
-    let path = folder.join(RECIPE);
-    fs::write(&path, recipe).map_err(|error| at(&path, &error))?;
+    files::write(folder.join(RECIPE), recipe)?;
     let script = format!("find . -type f ! -name {HASHES} -print0 | sort -z | xargs -0 sha256sum");
     process::run_into(
         Command::new("sh").args(["-c", &script]).current_dir(folder),

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
-use super::cache::at;
+use crate::files::at;
 use crate::process;
 
 /// Makes an ext4 image at `image` with the content of `folder` and a little room to spare.

@@ -1,11 +1,11 @@
 //! The programs that emulate a guest's machine.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::apt::{self, Apt};
-use super::cache::{Cache, at, create_folder, remove_folder};
+use super::cache::Cache;
+use crate::files::{self, create_folder, remove_folder};
 
 /// QEMU, of one of two releases.
 pub enum Emulator {
@@ -50,8 +50,7 @@ fn build(folder: &Path) -> Result<(), String> {
     let tree = work.join("tree");
     apt::unpack(&apt.download_with_dependencies(&[PACKAGE])?, &tree)?;
     for (source, name) in PARTS {
-        let source = tree.join(source);
-        fs::rename(&source, folder.join(name)).map_err(|error| at(&source, &error))?;
+        files::rename(tree.join(source), folder.join(name))?;
     }
     remove_folder(&work)
 }

@@ -5,16 +5,15 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::cache::{Cache, at, create_folder, remove_folder};
+use super::cache::Cache;
 use super::emulator::Emulator;
 use super::image::Image;
 use super::kernel::Kernel;
 use super::qemu::{self, Access, Files, Machine, Terminal};
 use super::{busybox, disk, initramfs, modules};
-use crate::checkout;
+use crate::files::{self, Temporary, create_folder, remove_folder};
 use crate::process::{self, Exit};
 
 /// The command to run, and its machine.
@@ -73,7 +72,7 @@ impl Guest {
         let started = Instant::now();
         let boot = self.kernel.obtain(cache)?;
         let image = self.image.obtain(cache)?;
-        let work = WorkFolder::new()?;
+        let work = Temporary::of_run()?;
         self.lay_out(&work.path("files"))?;
         disk::build(&work.path("files"), &work.path("files.ext4"))?;
         let read = [image, boot.modules_disk, work.path("files.ext4")];
@@ -100,7 +99,7 @@ impl Guest {
             out: in_memory.map(|_| work.path("out.tar")),
         };
         let archive = initramfs::build(&busybox::obtain(cache)?, &boot_modules, in_memory)?;
-        fs::write(&files.initramfs, archive).map_err(|error| at(&files.initramfs, &error))?;
+        files::write(&files.initramfs, archive)?;
 
         let emulator =
             if self.machine.icount { Emulator::OfThisMachine } else { Emulator::obtain(cache)? };
@@ -140,8 +139,7 @@ impl Guest {
         for (source, name) in &self.files {
             place(source, &folder.join(name))?;
         }
-        let script = folder.join("guest/start");
-        fs::write(&script, self.start_script()).map_err(|error| at(&script, &error))
+        files::write(folder.join("guest/start"), self.start_script())
     }
 
     fn start_script(&self) -> String {
@@ -161,7 +159,7 @@ impl Guest {
     }
 
     /// Unpacks what the guest left on its last disk. An untouched disk is an empty archive.
-    fn collect(&self, work: &WorkFolder) -> Result<(Option<i32>, Vec<String>), String> {
+    fn collect(&self, work: &Temporary) -> Result<(Option<i32>, Vec<String>), String> {
         remove_folder(&self.out)?;
         create_folder(&self.out)?;
         let unpacked = work.path("unpacked");
@@ -181,32 +179,6 @@ impl Guest {
         }
         let messages = fs::read(unpacked.join("messages")).unwrap_or_default();
         Ok((status.trim().parse().ok(), complaints(&String::from_utf8_lossy(&messages))))
-    }
-}
-
-/// A folder for the files of one run, removed with the run.
-pub struct WorkFolder(PathBuf);
-
-impl WorkFolder {
-    /// Makes the folder, empty.
-    pub fn new() -> Result<Self, String> {
-        let number = WORK_FOLDERS.fetch_add(1, Ordering::Relaxed);
-        let name = format!("vm/run-{}-{number}", std::process::id());
-        let folder = checkout::target_folder().join(name);
-        remove_folder(&folder)?;
-        create_folder(&folder)?;
-        Ok(Self(folder))
-    }
-
-    /// The path of a file in it.
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for WorkFolder {
-    fn drop(&mut self) {
-        let _ = remove_folder(&self.0);
     }
 }
 
@@ -279,7 +251,6 @@ busybox poweroff -f
 "#;
 
 /// The number of those made: stages run beside each other.
-static WORK_FOLDERS: AtomicUsize = AtomicUsize::new(0);
 const SCRATCH_BYTES: u64 = 8 << 30;
 const OUT_BYTES: u64 = 2 << 30;
 const CONSOLE_LINES_SHOWN: usize = 40;

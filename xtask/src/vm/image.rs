@@ -1,13 +1,12 @@
 //! The guests' root file systems: ext4 images of Debian packages, unpacked without running a script, so that neither root rights nor a
 //! debootstrap are needed. Guests mount them read-only under an overlay.
 
-use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::apt::{self, Apt};
-use super::cache::{Cache, at, create_folder, remove_folder};
+use super::cache::Cache;
 use super::disk;
+use crate::files::{self, create_folder, remove_folder};
 
 /// A root file system to choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,13 +75,12 @@ impl Image {
         let apt = Apt::new(&work.join("apt"), self.suites())?;
         let mut packages = apt.download_with_dependencies(&self.packages())?;
         // base-files brings the links /bin, /lib and /sbin, which must be there before anything is unpacked through them.
-        packages.sort_by_key(|path| !file_name(path).starts_with("base-files_"));
+        packages.sort_by_key(|path| !files::name(path).starts_with("base-files_"));
         apt::unpack(&packages, &tree)?;
         furnish(&tree)?;
         disk::build(&tree, &folder.join(FILE))?;
-        let names: Vec<String> = packages.iter().map(|path| file_name(path)).collect();
-        let list = folder.join("packages");
-        fs::write(&list, names.join("\n")).map_err(|error| at(&list, &error))?;
+        let names: Vec<String> = packages.iter().map(|path| files::name(path)).collect();
+        files::write(folder.join("packages"), names.join("\n"))?;
         remove_folder(&work)
     }
 }
@@ -94,21 +92,16 @@ fn furnish(tree: &Path) -> Result<(), String> {
     }
     for (name, content) in [("etc/passwd", PASSWD), ("etc/group", GROUP)].iter().chain(FIXED_FILES)
     {
-        let path = tree.join(name);
-        fs::write(&path, content).map_err(|error| at(&path, &error))?;
+        files::write(tree.join(name), content)?;
     }
     let awk = tree.join("usr/bin/awk");
     if !awk.exists() {
-        symlink("mawk", &awk).map_err(|error| at(&awk, &error))?;
+        files::link("mawk", awk)?;
     }
     for unused in ["usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info"] {
         remove_folder(&tree.join(unused))?;
     }
     Ok(())
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 const BASE_PACKAGES: &[&str] = &[

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::cache::at;
+use crate::files::at;
 
 /// Builds the archive. The read-only disks are left out where the guest has drives for them.
 pub fn build(

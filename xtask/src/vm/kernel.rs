@@ -1,14 +1,12 @@
 //! The kernels of the test matrix: Debian's stock cloud kernels, with the modules a guest loads at boot in loading order and all
 //! the others on a disk of their own.
 
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use super::apt::{self, Apt};
-use super::cache::{Cache, at, create_folder, remove_folder};
+use super::cache::Cache;
 use super::{disk, modules};
-use crate::process;
+use crate::files::{self, create_folder, remove_folder};
 
 /// One kernel of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,15 +59,9 @@ impl Kernel {
             modules::USED_IF_PRESENT
         );
         let folder = cache.obtain(&self.artefact(), &recipe, |folder| self.build(folder))?;
-        let release_path = folder.join(RELEASE);
-        let release = fs::read_to_string(&release_path)
-            .map_err(|error| at(&release_path, &error))?
-            .trim()
-            .to_owned();
+        let release = files::read(folder.join(RELEASE))?.trim().to_owned();
         let modules_folder = folder.join(BOOT_MODULES);
-        let entries = fs::read_dir(&modules_folder).map_err(|error| at(&modules_folder, &error))?;
-        let mut boot_modules: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        boot_modules.sort();
+        let boot_modules = files::entries(&modules_folder)?;
         Ok(BootFiles {
             release,
             image: folder.join(IMAGE),
@@ -107,9 +99,7 @@ impl Kernel {
         }
         apt::unpack(&apt.download(&packages)?, &tree)?;
         settle_modules(&tree)?;
-        let release = modules::only_release(&tree)?;
-        process::run_quietly(Command::new("depmod").arg("-b").arg(&tree).arg(&release))?;
-
+        let release = modules::index(&tree)?;
         let candidates = [
             tree.join(format!("boot/vmlinuz-{release}")),
             tree.join(format!("lib/modules/{release}/vmlinuz")),
@@ -117,17 +107,12 @@ impl Kernel {
         let Some(image) = candidates.iter().find(|path| path.is_file()) else {
             return Err(format!("the packages of kernel {release} hold no vmlinuz"));
         };
-        fs::rename(image, folder.join(IMAGE)).map_err(|error| at(image, &error))?;
-        let boot_modules = folder.join(BOOT_MODULES);
-        create_folder(&boot_modules)?;
+        files::rename(image, folder.join(IMAGE))?;
         let order =
             modules::boot_order(&tree, &release, modules::NEEDED, modules::USED_IF_PRESENT)?;
-        for (position, module) in order.iter().enumerate() {
-            modules::extract(module, &boot_modules, position)?;
-        }
+        modules::extract(&order, &folder.join(BOOT_MODULES))?;
         disk::build(&tree.join("lib/modules"), &folder.join(MODULES_DISK))?;
-        let release_path = folder.join(RELEASE);
-        fs::write(&release_path, &release).map_err(|error| at(&release_path, &error))?;
+        files::write(folder.join(RELEASE), &release)?;
         remove_folder(&work)
     }
 }
@@ -156,7 +141,7 @@ fn settle_modules(tree: &Path) -> Result<(), String> {
     let below_usr = tree.join("usr/lib/modules");
     if below_usr.is_dir() {
         create_folder(&tree.join("lib"))?;
-        fs::rename(&below_usr, tree.join("lib/modules")).map_err(|error| at(&below_usr, &error))?;
+        files::rename(&below_usr, tree.join("lib/modules"))?;
     }
     Ok(())
 }

@@ -1,11 +1,10 @@
 //! Which kernel modules a guest loads before its root file system is there, and in which order.
 
 use std::collections::HashSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::cache::{at, create_folder};
+use crate::files::{self, create_folder};
 use crate::process;
 
 /// Without these a guest cannot do its work, so a kernel that lacks one is refused. Compiled in counts as present.
@@ -40,28 +39,32 @@ pub fn boot_order(
     Ok(merge(&answers))
 }
 
-/// The one kernel release that has modules below `tree`.
-pub fn only_release(tree: &Path) -> Result<String, String> {
+/// Indexes the modules below `tree`, and names the one kernel release that has some there.
+pub fn index(tree: &Path) -> Result<String, String> {
     let folder = tree.join("lib/modules");
-    let mut entries = fs::read_dir(&folder).map_err(|error| at(&folder, &error))?.flatten();
-    match (entries.next(), entries.next()) {
-        (Some(entry), None) => Ok(entry.file_name().to_string_lossy().into_owned()),
-        _ => Err(format!("{} should hold exactly one kernel release", folder.display())),
-    }
+    let [modules] = files::entries(&folder)?
+        .try_into()
+        .map_err(|_| format!("{} should hold exactly one kernel release", folder.display()))?;
+    let release = files::name(&modules);
+    process::run_quietly(Command::new("depmod").arg("-b").arg(tree).arg(&release))?;
+    Ok(release)
 }
 
-/// Copies one module to `NN-name.ko` in `folder`, uncompressed: the loader of the initramfs reads nothing else.
-pub fn extract(module: &Path, folder: &Path, position: usize) -> Result<(), String> {
-    let name = module.file_name().unwrap_or_default().to_string_lossy().into_owned();
+/// Copies modules to `NN-name.ko` in `folder` in this order, uncompressed: the loader of the initramfs reads nothing else.
+pub fn extract(modules: &[PathBuf], folder: &Path) -> Result<(), String> {
+    create_folder(folder)?;
+    modules.iter().enumerate().try_for_each(|(position, it)| extract_one(it, folder, position))
+}
+
+fn extract_one(module: &Path, folder: &Path, position: usize) -> Result<(), String> {
+    let name = files::name(module);
     let plain_name = name.split(".ko").next().unwrap_or_default();
     let target = folder.join(format!("{position:02}-{plain_name}.ko"));
     if name.ends_with(".xz") {
-        process::run_into(
-            Command::new("xz").args(["--decompress", "--stdout"]).arg(module),
-            &target,
-        )
+        let mut xz = Command::new("xz");
+        process::run_into(xz.args(["--decompress", "--stdout"]).arg(module), &target)
     } else {
-        fs::copy(module, &target).map(drop).map_err(|error| at(module, &error))
+        files::copy(module, &target)
     }
 }
 
@@ -86,7 +89,7 @@ pub fn for_disks_in_memory(
         process::run_quietly(Command::new("debugfs").arg("-R").arg(request).arg(disk))?;
         if packed.is_file() {
             let position = kept.len();
-            extract(&packed, folder, position)?;
+            extract_one(&packed, folder, position)?;
             kept.push(folder.join(format!("{position:02}-loop.ko")));
             return Ok(kept);
         }

@@ -4,15 +4,16 @@ use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::park_timeout;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::super::reference::ReferencePrograms;
-use super::super::{MeasureArguments, configs, programs};
+use super::super::{MeasureArguments, programs};
 use super::load::{self, Begun, Client, LoadTarget};
 use super::server::{self, Program, RunningServer, ServerPrograms, Setup};
 use super::{Kind, Row, behind};
-use crate::vm::cache::{Cache, at, create_folder, remove_folder};
+use crate::files::{self, Temporary, create_folder, remove_folder};
+use crate::measure::daemon::wait_until;
+use crate::vm::cache::Cache;
 use crate::{packages, process};
 
 /// The programs and files of a measurement, in a folder that goes with it.
@@ -90,8 +91,7 @@ impl GrowthBed {
             Kind::Texts => behind::TEXT.bytes().cycle().take(row.body_bytes as usize).collect(),
             _ => (0..row.body_bytes).map(|n| b'a' + (n % 23) as u8).collect(),
         };
-        let write =
-            |path: PathBuf, body: &[u8]| fs::write(&path, body).map_err(|why| at(&path, &why));
+        let write = |path: PathBuf, body: &[u8]| files::write(&path, body);
         for folder in ["a", "b"] {
             create_folder(&self.site().join(folder))?;
         }
@@ -115,16 +115,7 @@ impl GrowthBed {
     fn certify(&self, names: impl Iterator<Item = String>) -> Result<(), String> {
         let lacks = |name: &String| !self.certificates().join(format!("{name}.pem")).exists();
         let names: Vec<String> = names.filter(lacks).collect();
-        let list = self.folder.join("names");
-        configs::write(&list, &names.join("\n"))?;
-        let mut command = Command::new("xargs");
-        command.args(["-r", "-P", "2", "-I", "{}", "-a"]).arg(list);
-        command.args(["openssl", "req", "-x509", "-newkey", "ec", "-nodes", "-days", "30"]);
-        command.args(["-pkeyopt", "ec_paramgen_curve:P-256", "-subj", "/CN={}"]);
-        command.args(["-addext", "subjectAltName=DNS:{}"]);
-        command.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
-        command.args(["-keyout", "{}.key", "-out", "{}.pem"]);
-        process::run_quietly(command.current_dir(self.certificates()))
+        process::certify(&self.certificates(), &names, &[])
     }
 
     /// Starts both servers, each with an empty store, and the origin behind them.
@@ -145,7 +136,7 @@ impl GrowthBed {
             self.start(program, &folder.join(format!("{program:?}")), &setup)
         };
         let servers = [start(Program::Kettle)?, start(Program::Nginx)?];
-        Ok(Pair { servers, origin, _folder: Removed(folder) })
+        Ok(Pair { servers, origin, _folder: Temporary(folder) })
     }
 
     /// Starts one server without a store.
@@ -173,17 +164,13 @@ impl GrowthBed {
 
     /// Holds connections by a load of these words, and waits until all are there.
     pub fn hold(&self, server: &RunningServer, number: u64, words: &str) -> Result<Begun, String> {
-        let before = server.descriptors();
+        let before = server.daemon.descriptors();
         let target = LoadTarget { port: server.port, host: "localhost", path: "/f0" };
         let held = self.client.begin(target, &format!("{words} -c {number}"))?;
-        let deadline = Instant::now() + HOLD_TIME_MAX;
-        while (server.descriptors().saturating_sub(before) as u64) < number {
-            if Instant::now() > deadline {
-                return Err("connections are not taken".to_owned());
-            }
-            park_timeout(Duration::from_millis(100));
-        }
-        Ok(held)
+        let are_taken = wait_until(HOLD_TIME_MAX, Duration::from_millis(100), || {
+            server.daemon.descriptors().saturating_sub(before) as u64 >= number
+        });
+        if are_taken { Ok(held) } else { Err("connections are not taken".to_owned()) }
     }
 
     fn start(
@@ -195,7 +182,7 @@ impl GrowthBed {
         create_folder(folder)?;
         for (name, own) in [("localhost.pem", "certificate.pem"), ("localhost.key", "key.pem")] {
             let (from, to) = (self.certificates().join(name), folder.join(own));
-            fs::copy(&from, to).map_err(|error| at(&from, &error))?;
+            files::copy(&from, to)?;
         }
         let command = self.programs.command(program, &self.server_cpus, folder);
         RunningServer::start(command, folder, |port| setup.config(program, folder, port))
@@ -238,7 +225,7 @@ impl Drop for GrowthBed {
 pub struct Pair {
     servers: [RunningServer; 2],
     origin: RunningServer,
-    _folder: Removed,
+    _folder: Temporary,
 }
 
 impl Pair {
@@ -249,16 +236,6 @@ impl Pair {
 
     pub fn requests_at_origin(&self) -> Result<u64, String> {
         load::requests_at_origin(self.origin.port)
-    }
-}
-
-struct Removed(PathBuf);
-
-impl Drop for Removed {
-    fn drop(&mut self) {
-        if let Err(why) = remove_folder(&self.0) {
-            eprintln!("{why}");
-        }
     }
 }
 

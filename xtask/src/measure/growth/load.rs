@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use super::server::{ending_with_us, signal};
+use crate::measure::daemon::{ending_with_us, signal};
 use crate::process;
 
 /// The target of a request.

@@ -9,11 +9,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::super::{MeasureArguments, PROCESSOR_FLAGS, commit, configs, page};
+use super::super::{MeasureArguments, PROCESSOR_FLAGS, commit, page};
 use super::bed::GrowthBed;
 use super::server::Program;
 use super::{ROWS, Row};
-use crate::vm::cache::{at, create_folder, remove_folder};
+use crate::files::{self, create_folder, remove_folder};
 use crate::{checkout, process};
 
 /// The figures of a server at one number in one round.
@@ -113,7 +113,7 @@ impl GrowthRecord {
             json!({ "line": "absent", "scenario": SCENARIO, "what": what, "why": why }).to_string()
         }));
         lines.push(json!({ "line": "complete", "scenario": SCENARIO }).to_string());
-        configs::write(path, &(lines.join("\n") + "\n"))
+        files::write(path, &(lines.join("\n") + "\n"))
     }
 
     /// Prints the table, and puts results, picture and table into the documents if they are to be the new ones.
@@ -150,7 +150,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), String> {
     if let Some(folder) = to.parent() {
         create_folder(folder)?;
     }
-    fs::copy(from, to).map(drop).map_err(|error| at(to, &error))
+    files::copy(from, to)
 }
 
 /// The samples of a results file.

@@ -1,16 +1,14 @@
 //! The servers that are measured and the origin behind their stores: their configurations, a start, an end, and what the kernel says they cost.
 
 use std::fmt::Write;
-use std::fs::{self, File};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
-use super::super::configs::{self, ConfigInput};
+use super::super::configs::ConfigInput;
 use super::{Kind, behind};
+use crate::files::{self, create_folder};
+use crate::measure::daemon::{Daemon, ending_with_us};
 use crate::process;
-use crate::vm::cache::{at, create_folder};
 
 /// Which server it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -249,8 +247,8 @@ impl ServerPrograms {
 /// A server that was started. It is ended when dropped.
 pub struct RunningServer {
     pub port: u16,
-    child: Child,
     pub folder: PathBuf,
+    pub daemon: Daemon,
 }
 
 impl RunningServer {
@@ -262,118 +260,16 @@ impl RunningServer {
     ) -> Result<Self, String> {
         create_folder(folder)?;
         let port = process::free_port()?;
-        configs::write(&folder.join(CONFIG), &config(port))?;
-        let log = folder.join("log");
-        let output = File::create(&log).map_err(|error| at(&log, &error))?;
-        let errors = output.try_clone().map_err(|error| at(&log, &error))?;
-        let child = command.stdout(output).stderr(errors).spawn();
-        let child = child.map_err(|error| format!("cannot start {command:?}: {error}"))?;
-        let mut server = Self { port, child, folder: folder.to_owned() };
-        let deadline = Instant::now() + START_TIME_MAX;
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            let is_over = !matches!(server.child.try_wait(), Ok(None));
-            if is_over || Instant::now() > deadline {
-                let said = fs::read_to_string(&log).unwrap_or_default();
-                let said: Vec<&str> = said.lines().take(5).collect();
-                let folder = folder.display();
-                return Err(format!("{folder}: it does not listen: {}", said.join(" / ")));
-            }
-            std::thread::park_timeout(Duration::from_millis(1));
-        }
-        Ok(server)
+        files::write(folder.join(CONFIG), config(port))?;
+        let daemon = Daemon::start(&mut command, &folder.join("log"), ("127.0.0.1", port))?;
+        Ok(Self { port, folder: folder.to_owned(), daemon })
     }
 
     /// Has it read its configuration anew.
     pub fn reload(&self, config: &str) -> Result<(), String> {
-        configs::write(&self.folder.join(CONFIG), config)?;
-        signal("HUP", &[self.child.id()])
+        files::write(self.folder.join(CONFIG), config)?;
+        self.daemon.signal("HUP")
     }
-
-    /// Processor time of its processes, in microseconds.
-    pub fn cpu_us(&self) -> f64 {
-        tree(self.child.id()).iter().filter_map(|pid| stat(*pid)).map(|it| it.ticks).sum::<f64>()
-            * 1e6
-            / TICKS_PER_SECOND
-    }
-
-    /// Memory of its processes in bytes, what they share counted once.
-    pub fn memory_bytes(&self) -> f64 {
-        memory_of(self.child.id(), "Pss:")
-    }
-
-    /// Descriptors its processes have open.
-    pub fn descriptors(&self) -> usize {
-        let count = |pid| fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
-        tree(self.child.id()).into_iter().map(count).sum()
-    }
-}
-
-impl Drop for RunningServer {
-    fn drop(&mut self) {
-        let all = tree(self.child.id());
-        let _ = signal("TERM", &[self.child.id()]);
-        let deadline = Instant::now() + STOP_TIME_MAX;
-        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
-            std::thread::park_timeout(Duration::from_millis(10));
-        }
-        if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = signal("KILL", &all);
-            let _ = self.child.wait();
-        }
-    }
-}
-
-/// A command that ends with this process, however that ends; the program and its arguments follow.
-pub fn ending_with_us() -> Command {
-    let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "TERM"]);
-    command
-}
-
-/// Sends a signal to processes.
-pub fn signal(name: &str, pids: &[u32]) -> Result<(), String> {
-    let pids = pids.iter().map(u32::to_string);
-    process::run_quietly(Command::new("kill").arg(format!("-{name}")).args(pids))
-}
-
-/// Memory in bytes of a process and those that come of it, by a line of smaps_rollup that counts what they share once (proc(5)).
-pub fn memory_of(root: u32, kind: &str) -> f64 {
-    let each = tree(root).into_iter().filter_map(|pid| {
-        let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-        let line = text.lines().find_map(|line| line.strip_prefix(kind))?;
-        line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()
-    });
-    each.sum::<f64>() * 1024.0
-}
-
-struct Stat {
-    parent: u32,
-    ticks: f64,
-}
-
-fn stat(pid: u32) -> Option<Stat> {
-    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-}
-
-/// The parent of a process, and its processor time with that of the children it has waited for (proc(5)).
-fn parse_stat(text: &str) -> Option<Stat> {
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks = fields.get(11..15)?.iter().filter_map(|ticks| ticks.parse::<f64>().ok()).sum();
-    Some(Stat { parent: fields.get(1)?.parse().ok()?, ticks })
-}
-
-/// A process and those that come of it.
-pub fn tree(root: u32) -> Vec<u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let parents: Vec<(u32, u32)> = pids.filter_map(|pid| Some((pid, stat(pid)?.parent))).collect();
-    let mut tree = vec![root];
-    let mut next = 0;
-    while let Some(&parent) = tree.get(next) {
-        tree.extend(parents.iter().filter(|(_, its)| *its == parent).map(|(pid, _)| *pid));
-        next += 1;
-    }
-    tree
 }
 
 const NGINX_STORE: &str = "proxy_cache_path cache levels=1:2 keys_zone=main:256m max_size=200g inactive=1d use_temp_path=off;
@@ -391,18 +287,3 @@ proxy_cache_lock_age 1m;
 ";
 /// The name of a configuration in its server's folder.
 const CONFIG: &str = "config";
-/// `getconf CLK_TCK`, which is 100 on every Linux of today.
-const TICKS_PER_SECOND: f64 = 100.0;
-const START_TIME_MAX: Duration = Duration::from_secs(180);
-const STOP_TIME_MAX: Duration = Duration::from_secs(10);
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn processor_time_is_that_of_children_too() {
-        let text = "7 (a) b) S 3 7 7 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 1 0";
-        let stat = super::parse_stat(text).unwrap();
-        assert_eq!((stat.parent, stat.ticks), (3, 100.0));
-        assert!(super::parse_stat("").is_none());
-    }
-}

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{FILES, Programs, Rounds, Run};
+use crate::files::create_folder;
 use crate::process;
-use crate::vm::cache::create_folder;
 
 /// A row for each target, the overlay's cost first. Both take their turn in every round.
 pub fn rows(

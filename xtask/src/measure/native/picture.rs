@@ -1,10 +1,7 @@
 //! The picture of README: some rows of the tables in docs/performance.md as bars, where nginx is 100 %.
 
-use std::fs;
-
-use super::super::configs;
 use crate::checkout;
-use crate::vm::cache::at;
+use crate::files;
 
 /// A bar: how it is labelled, its second line, how the sentence calls it, and the row of a table it shows.
 struct Bar {
@@ -55,14 +52,14 @@ struct Cost {
 pub fn draw(page: &str) -> Result<(), String> {
     let (picture, sentence) = drawn(page);
     let root = checkout::workspace();
-    configs::write(&root.join("docs/performance/beside-nginx.svg"), &picture)?;
+    files::write(root.join("docs/performance/beside-nginx.svg"), &picture)?;
     let path = root.join("README.md");
-    let readme = fs::read_to_string(&path).map_err(|error| at(&path, &error))?;
+    let readme = files::read(&path)?;
     let lines = readme.lines().map(|line| match line.ends_with(IMAGE) {
         true => format!("![{sentence}{IMAGE}\n"),
         false => format!("{line}\n"),
     });
-    configs::write(&path, &lines.collect::<String>())
+    files::write(&path, lines.collect::<String>())
 }
 
 /// The picture, and what it says in a sentence. Rows that the page does not have are left out.

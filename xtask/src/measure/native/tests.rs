@@ -1,4 +1,5 @@
 use super::*;
+use crate::files;
 
 #[test]
 fn the_targets_name_figures_there_are() {
@@ -64,7 +65,7 @@ fn a_proxy_is_compared_with_the_better_of_two() {
 #[test]
 fn the_picture_of_the_readme_shows_what_was_measured() {
     let root = checkout::workspace();
-    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
+    let read = |path: &str| files::read(root.join(path)).unwrap();
     let (picture, sentence) = picture::drawn(&read("docs/performance.md"));
     assert_eq!(picture, read("docs/performance/beside-nginx.svg"), "--bless draws it anew");
     assert!(read("README.md").contains(&format!("![{sentence}](")), "{sentence}");

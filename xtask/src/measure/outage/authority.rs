@@ -1,25 +1,24 @@
 //! Pebble as an authority that goes away and comes back, behind a relay of ours, and the name server that it asks.
 
-use std::fs::{self, File};
+use std::fs::{self};
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::super::configs;
-use super::super::growth::server::ending_with_us;
-use crate::vm::cache::{at, create_folder};
+use crate::files::{self, create_folder};
+use crate::measure::daemon::{Daemon, ending_with_us};
 use crate::{go, process};
 
 /// An authority that runs.
 pub struct Authority {
     pub relay: Relay,
     /// Pebble and the name server.
-    programs: [Child; 2],
+    _programs: [Daemon; 2],
     folder: PathBuf,
     management: u16,
     names_management: u16,
@@ -40,30 +39,22 @@ impl Authority {
 "keyAlgorithm": "ecdsa", "retryAfter": {{"authz": 1, "order": 1}},
 "profiles": {{"default": {{"description": "short", "validityPeriod": {lifetime}}}}}}}}}"#
         );
-        configs::write(&folder.join("pebble.json"), &config)?;
+        files::write(folder.join("pebble.json"), &config)?;
         let mut names = program("pebble-challtestsrv");
         names.args(["-dnsserver", &format!("127.0.0.1:{dns}")]);
         names.args(["-management", &format!("127.0.0.1:{names_management}")]);
         names.args(["-defaultIPv4", "127.0.0.1", "-defaultIPv6", "", "-doh", "", "-http01", ""]);
         names.args(["-https01", "", "-tlsalpn01", ""]);
-        let names = spawn(&mut names, &folder.join("names.log"))?;
+        let names_log = folder.join("names.log");
+        let names = Daemon::start(&mut names, &names_log, ("127.0.0.1", names_management))?;
         let mut pebble = program("pebble");
         pebble.args(["-strict", "-dnsserver", &format!("127.0.0.1:{dns}"), "-config"]);
         pebble.arg(folder.join("pebble.json"));
         pebble.envs([("PEBBLE_VA_NOSLEEP", "1"), ("PEBBLE_WFE_NONCEREJECT", "0")]);
-        let pebble = spawn(&mut pebble, &folder.join(LOG))?;
+        let pebble = Daemon::start(&mut pebble, &folder.join(LOG), ("127.0.0.1", listen))?;
         let relay = Relay::start(listen)?;
-        let (programs, folder) = ([pebble, names], folder.to_owned());
-        let own = own.to_owned();
-        let authority = Self { relay, programs, folder, management, names_management, own };
-        let deadline = Instant::now() + START_TIME_MAX;
-        while TcpStream::connect(("127.0.0.1", listen)).is_err() {
-            if Instant::now() > deadline {
-                return Err(format!("{}: pebble does not listen", authority.folder.display()));
-            }
-            thread::park_timeout(Duration::from_millis(20));
-        }
-        Ok(authority)
+        let (folder, own) = (folder.to_owned(), own.to_owned());
+        Ok(Self { relay, _programs: [pebble, names], folder, management, names_management, own })
     }
 
     /// The URL of its directory, through the relay.
@@ -109,15 +100,6 @@ impl Authority {
     fn lines_with(&self, text: &str) -> usize {
         let log = fs::read_to_string(self.folder.join(LOG)).unwrap_or_default();
         log.lines().filter(|line| line.contains(text)).count()
-    }
-}
-
-impl Drop for Authority {
-    fn drop(&mut self) {
-        for program in &mut self.programs {
-            let _ = program.kill();
-            let _ = program.wait();
-        }
     }
 }
 
@@ -199,14 +181,6 @@ fn program(name: &str) -> Command {
     command
 }
 
-/// Starts a program with its output in a file.
-pub fn spawn(command: &mut Command, log: &Path) -> Result<Child, String> {
-    let output = File::create(log).map_err(|error| at(log, &error))?;
-    let errors = output.try_clone().map_err(|error| at(log, &error))?;
-    let child = command.stdout(output).stderr(errors).spawn();
-    child.map_err(|error| format!("cannot start {command:?}: {error}"))
-}
-
 /// curl that says what failed, and waits for what has just been started.
 fn curl() -> Command {
     let mut command = Command::new("curl");
@@ -216,4 +190,3 @@ fn curl() -> Command {
 }
 
 const LOG: &str = "pebble.log";
-const START_TIME_MAX: Duration = Duration::from_secs(30);

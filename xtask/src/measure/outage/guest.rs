@@ -1,16 +1,17 @@
 //! Days of an outage: a guest in which this program sees them. Its clock stands still for nobody: whenever all wait, it jumps to what is
 //! waited for next, and all clocks and timers with it.
 
+use std::env;
 use std::io::stdout;
 use std::path::PathBuf;
 use std::time::Duration;
-use std::{env, fs};
 
 use serde_json::Value;
 
 use super::super::MeasureArguments;
 use super::server::IN_GUEST;
-use crate::vm::cache::{Cache, at};
+use crate::files;
+use crate::vm::cache::Cache;
 use crate::vm::guest::Guest;
 use crate::vm::image::Image;
 use crate::vm::kernel::Kernel;
@@ -48,7 +49,7 @@ pub fn run(arguments: &MeasureArguments) -> Result<Value, String> {
     };
     guest.run(&Cache::open()?, &mut stdout(), &mut |_| {})?.into_result()?;
     let path = out.join("outage.json");
-    let text = fs::read_to_string(&path).map_err(|error| at(&path, &error))?;
+    let text = files::read(&path)?;
     serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
 }
 

@@ -1,20 +1,16 @@
 //! Servers that fetch certificates: their configurations, a start, an end, and for which names they show a good certificate.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::fmt::Write;
-use std::fs;
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
-use std::time::{Duration, Instant};
-use std::{env, thread};
+use std::process::Command;
 
-use super::super::configs;
-use super::super::growth::server::{ending_with_us, memory_of, signal, tree};
-use super::authority::spawn;
+use crate::files::{self, create_folder};
+use crate::measure::daemon::{Daemon, ending_with_us};
 use crate::process;
-use crate::vm::apt::{self, Apt};
-use crate::vm::cache::{Cache, create_folder};
+use crate::vm::apt::{self};
+use crate::vm::cache::Cache;
 
 /// Which server it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,10 +40,8 @@ pub struct ClientPrograms {
 impl ClientPrograms {
     /// Has Caddy of Debian sid unpacked on first use.
     pub fn obtain(kettle: PathBuf) -> Result<Self, String> {
-        let tree = Cache::open()?.obtain("caddy", "sid", |folder| {
-            let apt = Apt::new(&folder.join("apt"), &["sid"])?;
-            apt::unpack(&apt.download(&["caddy".to_owned()])?, &folder.join("tree"))
-        })?;
+        let tree = Cache::open()?
+            .obtain("caddy", "sid", |folder| apt::fetch("caddy", &["sid"], &folder.join("tree")))?;
         Ok(Self { kettle, caddy: tree.join("tree/usr/bin/caddy") })
     }
 
@@ -140,7 +134,7 @@ impl ClientSetup {
 /// A server that was started. It is ended when dropped.
 pub struct RunningClient {
     pub setup: ClientSetup,
-    child: Child,
+    pub daemon: Daemon,
     program: PathBuf,
 }
 
@@ -149,8 +143,8 @@ impl RunningClient {
     pub fn start(programs: &ClientPrograms, setup: ClientSetup) -> Result<Self, String> {
         create_folder(&setup.folder.join("site"))?;
         create_folder(&setup.state)?;
-        configs::write(&setup.folder.join("site/index.html"), "a page")?;
-        configs::write(&setup.path(), &setup.config())?;
+        files::write(setup.folder.join("site/index.html"), "a page")?;
+        files::write(setup.path(), setup.config())?;
         let program = programs.of(setup.program).to_owned();
         let mut command = ending_with_us();
         command.arg(&program).args(["run", "--config"]).arg(setup.path());
@@ -160,25 +154,16 @@ impl RunningClient {
                 .envs(["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"].map(|it| (it, &setup.folder)));
         }
         let log = setup.folder.join(format!("log{}", setup.number_of_logs()));
-        let child = spawn(&mut command, &log)?;
-        let mut server = Self { setup, child, program };
-        let deadline = Instant::now() + START_TIME_MAX;
-        while TcpStream::connect((server.setup.address, server.setup.port)).is_err() {
-            if !matches!(server.child.try_wait(), Ok(None)) || Instant::now() > deadline {
-                let said = fs::read_to_string(&log).unwrap_or_default();
-                return Err(format!("{log:?}: it does not listen: {said}"));
-            }
-            thread::park_timeout(Duration::from_millis(10));
-        }
-        Ok(server)
+        let daemon = Daemon::start(&mut command, &log, (setup.address, setup.port))?;
+        Ok(Self { setup, daemon, program })
     }
 
     /// Has it read its configuration anew, for another authority or other names.
     pub fn change(&mut self, setup: ClientSetup) -> Result<(), String> {
         self.setup = setup;
-        configs::write(&self.setup.path(), &self.setup.config())?;
+        files::write(self.setup.path(), self.setup.config())?;
         if self.setup.program == AcmeClient::Kettle {
-            return signal("HUP", &[self.child.id()]);
+            return self.daemon.signal("HUP");
         }
         let mut command = Command::new(&self.program);
         command.args(["reload", "--adapter", "caddyfile", "--address"]);
@@ -186,16 +171,9 @@ impl RunningClient {
         process::run_quietly(command.arg("--config").arg(self.setup.path()))
     }
 
-    /// Ends it as the kernel does where memory is short.
-    pub fn kill(&mut self) -> Result<(), String> {
-        // Some of them end by themselves as the first one does, and are not there any more.
-        let _ = signal("KILL", &tree(self.child.id()));
-        self.child.kill().and_then(|()| self.child.wait()).map(drop).map_err(|it| it.to_string())
-    }
-
     /// Memory of its processes in bytes without that of their programs' files, which servers that run beside it share.
     pub fn memory_bytes(&self) -> f64 {
-        memory_of(self.child.id(), "Pss_Anon:")
+        self.daemon.memory_bytes("Pss_Anon:")
     }
 
     /// For which of these names it shows a certificate that is in time and of one of these roots.
@@ -223,22 +201,5 @@ impl ClientSetup {
     }
 }
 
-impl Drop for RunningClient {
-    fn drop(&mut self) {
-        let all = tree(self.child.id());
-        let _ = signal("TERM", &[self.child.id()]);
-        let deadline = Instant::now() + STOP_TIME_MAX;
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if Instant::now() > deadline {
-                let _ = signal("KILL", &all);
-            }
-            thread::park_timeout(Duration::from_millis(10));
-        }
-    }
-}
-
 /// In a guest the variable that says in which folder the programs are.
 pub const IN_GUEST: &str = "KETTLE_PROGRAMS";
-
-const START_TIME_MAX: Duration = Duration::from_secs(60);
-const STOP_TIME_MAX: Duration = Duration::from_secs(10);

@@ -1,13 +1,11 @@
 //! The table of docs/acme.md, and the results that it is made of.
 
 use std::fmt::Write;
-use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::super::{MeasureArguments, configs, page};
+use super::super::{MeasureArguments, page};
 use super::NAMES;
-use crate::checkout;
 
 /// Writes what was seen and prints the table; into the documents if it is to be the new one.
 pub fn publish(record: &Value, arguments: &MeasureArguments) -> Result<(), String> {
@@ -16,20 +14,8 @@ pub fn publish(record: &Value, arguments: &MeasureArguments) -> Result<(), Strin
         false => ("outage.json", "outage", SECONDS),
     };
     let table = render(record, unit);
-    let output = arguments.output.clone();
-    let output = output.unwrap_or_else(|| checkout::target_folder().join(name));
-    let text = serde_json::to_string_pretty(record).map_err(|error| error.to_string())? + "\n";
-    configs::write(&output, &text)?;
-    println!("\n{table}\nin {}", output.display());
-    if !arguments.is_blessing {
-        return Ok(());
-    }
-    if !arguments.only.is_empty() {
-        return Err("the table has all rows: bless it without --only".to_owned());
-    }
-    let docs: PathBuf = checkout::workspace().join("docs");
-    configs::write(&docs.join("results").join(name), &text)?;
-    page::bless_in("docs/acme.md", command, &table)
+    let is_whole = arguments.only.is_empty();
+    page::publish(arguments, record, command, (name, &table), is_whole)
 }
 
 /// The table, below what ran. In a unit of so many seconds stands when all was over.

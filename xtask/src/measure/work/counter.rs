@@ -5,10 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::super::configs;
 use super::window::{self, Window};
+use crate::files::{self, create_folder, remove_folder};
 use crate::process;
-use crate::vm::cache::{at, create_folder, remove_folder};
 
 /// The programs, in a folder with the file the plugin writes.
 pub struct Counter {
@@ -26,7 +25,7 @@ impl Counter {
             ("window.c", WINDOW),
             ("backend.c", BACKEND),
         ] {
-            configs::write(&folder.join(name), text)?;
+            files::write(folder.join(name), text)?;
         }
         let build = |words: &[&str]| {
             process::run_quietly(
@@ -56,7 +55,7 @@ impl Counter {
     /// The windows of the guest that has just ended.
     pub fn windows(&self) -> Result<Vec<Window>, String> {
         let path: &Path = &self.folder.join("windows");
-        window::read(&std::fs::read_to_string(path).map_err(|error| at(path, &error))?)
+        window::read(&files::read(path)?)
     }
 }
 

@@ -12,7 +12,7 @@ use super::record::Record;
 use super::servers::{MeasuredServer, SERVERS};
 use super::vector::{Vector, mean};
 use super::{Bed, counter};
-use crate::vm::cache::at;
+use crate::files::{self, at};
 use crate::vm::image::Image;
 use crate::{checkout, process};
 
@@ -39,8 +39,7 @@ pub fn run(arguments: &MeasureArguments) -> Result<(), String> {
     let shown = &mut std::io::stdout();
     if arguments.is_blessing {
         let path = baseline_path();
-        let copy = measure(&kettle, shown)?.path;
-        std::fs::copy(&copy, &path).map_err(|error| at(&path, &error))?;
+        files::copy(measure(&kettle, shown)?.path, &path)?;
         println!("{} is what was measured now", path.display());
         return Ok(());
     }
@@ -57,8 +56,7 @@ pub fn check(kettle: &Path, shown: &mut dyn Write) -> Result<Verdict, String> {
     if let Err(why) = counter::qemu_version() {
         return Ok(Verdict::Skipped(why));
     }
-    let path = baseline_path();
-    let baseline = std::fs::read_to_string(&path).map_err(|error| at(&path, &error))?;
+    let baseline = files::read(baseline_path())?;
     let measured = measure(kettle, shown)?;
     compare(&Baseline::read(&baseline)?, &measured.rules, &measured.vectors)
 }

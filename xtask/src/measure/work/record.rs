@@ -5,11 +5,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 
-use super::super::{PROCESSOR_FLAGS, commit, configs};
+use super::super::{PROCESSOR_FLAGS, commit};
 use super::Bed;
 use super::vector::{GuestLines, Vector};
+use crate::files::{self, create_folder};
 use crate::process;
-use crate::vm::cache::create_folder;
 
 /// The record to write.
 pub struct Record<'r> {
@@ -28,7 +28,7 @@ impl Record<'_> {
             create_folder(folder)?;
         }
         let lines: Vec<String> = self.values()?.iter().map(Value::to_string).collect();
-        configs::write(path, &format!("{}\n", lines.join("\n")))
+        files::write(path, format!("{}\n", lines.join("\n")))
     }
 
     fn values(&self) -> Result<Vec<Value>, String> {

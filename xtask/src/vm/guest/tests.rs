@@ -1,4 +1,5 @@
 use super::*;
+use crate::files::create_folder;
 
 fn guest(command: &[&str]) -> Guest {
     Guest {

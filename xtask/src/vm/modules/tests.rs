@@ -38,8 +38,9 @@ fn module_options_are_not_part_of_the_path() {
 #[test]
 fn extracted_modules_sort_in_loading_order() {
     let folder = tempfile::tempdir().unwrap();
-    let module = folder.path().join("z.ko");
-    fs::write(&module, "module").unwrap();
-    extract(&module, folder.path(), 7).unwrap();
-    assert!(folder.path().join("07-z.ko").is_file());
+    let module = folder.path().join("a.ko");
+    std::fs::write(&module, "module").unwrap();
+    std::fs::write(folder.path().join("z.ko"), "module").unwrap();
+    extract(&[folder.path().join("z.ko"), module], &folder.path().join("order")).unwrap();
+    assert!(folder.path().join("order/01-a.ko").is_file());
 }
