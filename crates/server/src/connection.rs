@@ -11,26 +11,24 @@
 //! | deliver | `deliver` in `http1` | the kernel has it, nothing taken for `limits.write_timeout` | discard body; after 101 `upgraded` | waits |
 //! | discard body | `RequestBody::discard` | its end, `limits.body_discard_bytes`, `limits.request_timeout` | idle, or with the next request here already respond; lingering close where the response announced it | ends it |
 //! | idle | `receive` in `http1` | the first byte of a request, `limits.idle_timeout` | read head, or lingering close | ends it |
-//! | lingering close | `finish` in `lingering_close` | the peer closes its side, or has taken long enough | | waits for the response only |
+//! | lingering close | `finish` | the peer closes its side, or has taken long enough | | waits for the response only |
 //!
 //! A state that fails leads to `finish` with an [`End`], which says whether the peer hears a close_notify. HTTP/2 has a table of its
 //! own in `http2`; listeners that are not HTTPS go to `plain` or `tunnel` in place of all this.
 
 mod http1;
 mod http2;
-mod lingering_close;
 mod plain;
 mod proxy_header;
 mod starttls;
 mod tunnel;
-mod upgraded;
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Context;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use kettle_config::{Listener, ListenerKind};
@@ -43,6 +41,7 @@ use kettle_tls::Acceptors;
 use kettle_tls::stream::{Accepting, Filled, Handshaking, Stream, StreamError};
 use tokio::net::TcpStream;
 
+use crate::relay::poll_end_arrived;
 use crate::setup::Snapshot;
 use crate::worker_state::{OpenConnection, WorkerState, next_connection_number};
 use http1::Http1State;
@@ -312,6 +311,65 @@ impl Connection {
         }
     }
 
+    /// Ends the connection as its reason demands.
+    async fn finish(&self, mut stream: Box<Stream>, end: End) {
+        self.close_truthfully(&mut stream, end).await;
+        // The last words may have come under new keys.
+        self.worker.offloads.keys_changed(stream.session(), stream.key_changes());
+    }
+
+    async fn close_truthfully(&self, stream: &mut Stream, end: End) {
+        let is_stopping = || self.worker.deadlines.is_draining();
+        // Asked before our goodbye: one that a vanished peer never acknowledges holds up no stop.
+        let had_all = is_stopping() && stream.is_acknowledged();
+        let mut limit = LINGER;
+        match end {
+            End::Announced | End::Quiet => {
+                stream.queue_close_notify();
+                // The last response may still be under way.
+                limit = self.snapshot.served.config.limits.write_timeout;
+            }
+            End::Violation => {}
+            End::CutShort | End::Broken | End::Upgraded(_) => {
+                stream.cut();
+                return;
+            }
+        }
+        let flush = |context: &mut Context<'_>| stream.poll_flush_before(context, true);
+        let flushed = self.deadline.within(limit, flush).await;
+        if !matches!(flushed, Ok(Ok(()))) {
+            return;
+        }
+        let closed = self.deadline.within(limit, |context| stream.poll_close(context)).await;
+        if !matches!(closed, Ok(Ok(()))) {
+            return;
+        }
+        // Closing with bytes unread would reset the connection and could take the last response,
+        // or the alert, from the peer before it has read it (RFC 9112 §9.6). A server that stops
+        // stays for the response only, until the peer's kernel has it.
+        let has_begun = Instant::now();
+        let mut is_over = false;
+        while !is_over && has_begun.elapsed() < LINGER_IN_ALL {
+            let drain = |context: &mut Context<'_>| {
+                let drained = stream.poll_drain(context);
+                match drained {
+                    Poll::Ready(Ok(true) | Err(_)) => drained,
+                    _ if is_stopping() && (had_all || stream.is_acknowledged()) => {
+                        Poll::Ready(Ok(true))
+                    }
+                    Poll::Pending if is_stopping() => {
+                        if poll_end_arrived(stream.tcp(), context).is_ready() {
+                            context.waker().wake_by_ref();
+                        }
+                        Poll::Pending
+                    }
+                    _ => drained,
+                }
+            };
+            is_over = !matches!(self.deadline.within(LINGER, drain).await, Ok(Ok(false)));
+        }
+    }
+
     fn stream_failed(&self, error: StreamError) -> End {
         tracing::debug!(remote = %self.remote, %error, "connection failed");
         match error {
@@ -323,6 +381,9 @@ impl Connection {
 
 /// The time a peer may take to receive our last words and to close its side.
 const LINGER: Duration = Duration::from_secs(5);
+
+/// The time a peer may go on sending what nobody reads. One that falls silent is let go after [`LINGER`].
+const LINGER_IN_ALL: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests;

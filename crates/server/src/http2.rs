@@ -1,19 +1,17 @@
 //! The edge of HTTP/2 (RFC 9113): a connection whose streams are served beside one another, and one stream as whoever serves it
 //! sees it. The meaning of frames is `kettle_http`'s; the connection decides what is done with a stream.
 
-mod head;
 mod io;
 mod send_queue;
 mod stream;
 mod tunnel_stream;
 mod written;
 
-pub(crate) use head::{HeadError, request_head};
 pub(crate) use io::Http2Io;
 pub(crate) use send_queue::QueuePlace;
 #[cfg(test)]
 pub(crate) use stream::tests as stage;
-pub(crate) use stream::{Http2Stream, ReadMemory};
+pub(crate) use stream::{HeadError, Http2Stream, ReadMemory, request_head};
 pub(crate) use tunnel_stream::Http2Tunnel;
 pub(crate) use written::StreamProgress;
 

@@ -17,9 +17,7 @@
 //! A connection that ends says GOAWAY first, where its client still listens.
 
 mod body;
-mod inline_stream;
 mod stream;
-mod tunnel;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -36,7 +34,7 @@ use tokio::task::JoinSet;
 
 use super::{Connection, End, LINGER};
 use crate::http2::{Http2Io, Http2Stream};
-use inline_stream::InlineStream;
+use stream::InlineStream;
 
 /// The state that the streams of a connection share.
 struct Shared {

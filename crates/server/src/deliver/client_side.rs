@@ -1,5 +1,5 @@
 //! The requests of a response to its client's side, whichever protocol that speaks. Each edge has one type for it, known when
-//! the program is compiled.
+//! the program is compiled. All send in portions alike where the response has a rate.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -28,6 +28,25 @@ impl Piece<'_> {
         match self {
             Self::Memory(bytes) => bytes.len() as u64,
             Self::File(left) => left.span.bytes,
+        }
+    }
+
+    /// Returns its first bytes, and the piece that is left behind them.
+    fn split(self, bytes: u64) -> (Self, Option<Self>) {
+        if self.bytes() <= bytes {
+            return (self, None);
+        }
+        match self {
+            Self::Memory(all) => {
+                let at = usize::try_from(bytes).unwrap_or(usize::MAX).min(all.len());
+                let (now, rest) = all.split_at(at);
+                (Self::Memory(now), Some(Self::Memory(rest)))
+            }
+            Self::File(mut rest) => {
+                let now = rest.first(bytes);
+                let rest = rest.sent(bytes).is_ok().then_some(Self::File(rest));
+                (Self::File(now), rest)
+            }
         }
     }
 }
@@ -155,4 +174,67 @@ pub(crate) trait ClientSide<'u> {
 
     /// Ends a body that came piece by piece.
     fn end(&mut self, trailers: &[u8]) -> impl Future<Output = Sent>;
+
+    /// The number of bytes it may send now.
+    ///
+    /// # Errors
+    /// How long it may send none.
+    fn allowance(&self) -> Result<u64, Duration> {
+        let Sending { throttle, worker, .. } = self.sending();
+        let allowance = |throttle: &Throttle| throttle.allowance(worker.clock.monotonic());
+        throttle.as_deref().map_or(Ok(u64::MAX), allowance)
+    }
+
+    /// Waits until it may send, and says how many bytes. It looks after a client that leaves if somebody is kept busy for it.
+    async fn allowed(&mut self, is_watched: bool) -> Result<u64, DeliveryError> {
+        loop {
+            match self.allowance() {
+                Ok(bytes) => return Ok(bytes),
+                // Boxed: most responses have no rate.
+                Err(wait) => Box::pin(self.pause(wait, is_watched)).await?,
+            }
+        }
+    }
+
+    /// Notes that so many bytes went.
+    fn took(&mut self, bytes: u64) {
+        let Sending { throttle, worker, .. } = self.sending_mut();
+        if let Some(throttle) = throttle {
+            throttle.took(bytes, worker.clock.monotonic());
+        }
+    }
+
+    /// Sends a piece, in portions where the response has a rate. Those who send one piece of most responses ask that first.
+    async fn send_portions(&mut self, mut piece: Piece<'_>, is_end: bool) -> Sent {
+        loop {
+            let allowed_bytes = self.allowed(false).await?;
+            let (now, rest) = piece.split(allowed_bytes);
+            self.send_piece(now, is_end && rest.is_none()).await?;
+            self.took(now.bytes());
+            match rest {
+                Some(rest) => piece = rest,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Passes on a piece that was made as it goes, in portions where the response has a rate.
+    async fn pass_portions(&mut self, mut piece: Bytes, mut trailers: Option<Vec<u8>>) -> Sent {
+        loop {
+            let allowed_bytes = match piece.is_empty() {
+                // The end needs no allowance.
+                true => 0,
+                false => self.allowed(true).await?,
+            };
+            let most = usize::try_from(allowed_bytes).unwrap_or(usize::MAX);
+            let now = piece.split_to(most.min(piece.len()));
+            let bytes = now.len() as u64;
+            let is_last = piece.is_empty();
+            self.pass(now, if is_last { trailers.take() } else { None }).await?;
+            self.took(bytes);
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
 }

@@ -12,7 +12,7 @@ use kettle_runtime::deadlines::Pace;
 use kettle_upstream::{UpstreamBody, UpstreamError};
 use tokio::time::{Instant, timeout};
 
-use super::{ClientSide, DeliveryError, cut_short, portions};
+use super::{ClientSide, DeliveryError, cut_short};
 
 /// The first event.
 enum Next {
@@ -62,7 +62,7 @@ async fn send_in_portions<'u, S: ClientSide<'u>>(
     upload: &mut ConcurrentUpload<'_>,
 ) -> Result<(), DeliveryError> {
     while !piece.is_empty() {
-        let allowed_bytes = match portions::allowance(side) {
+        let allowed_bytes = match side.allowance() {
             Ok(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX).min(piece.len()),
             Err(wait) => {
                 let moved = poll_fn(|context| poll_meanwhile(side.source(), body, upload, context));
@@ -72,7 +72,7 @@ async fn send_in_portions<'u, S: ClientSide<'u>>(
             }
         };
         side.send_meanwhile(piece.split_to(allowed_bytes), body, upload).await?;
-        portions::took(side, allowed_bytes as u64);
+        side.took(allowed_bytes as u64);
     }
     Ok(())
 }

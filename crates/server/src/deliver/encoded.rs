@@ -7,7 +7,7 @@ use kettle_kernel::bug;
 use kettle_runtime::encoder::STEP_BYTES;
 use tokio::task::yield_now;
 
-use super::{ClientSide, DeliveryError, Remaining, cut_short, portions};
+use super::{ClientSide, DeliveryError, Remaining, cut_short};
 
 /// The next part of a plain body.
 enum NextPlain {
@@ -27,7 +27,7 @@ pub(super) async fn send_encoded<'u, S: ClientSide<'u>>(
         match next(side, body, &mut done).await? {
             NextPlain::Coded(coded) => {
                 if !coded.is_empty() {
-                    portions::pass(side, coded, None).await?;
+                    side.pass_portions(coded, None).await?;
                 }
                 // Coding takes longer than sending: others have a turn whether or not something is sent.
                 yield_now().await;
@@ -35,7 +35,7 @@ pub(super) async fn send_encoded<'u, S: ClientSide<'u>>(
             NextPlain::Later { filled } => {
                 let coded = body.encoder.flush().map_err(cut_short)?;
                 if !coded.is_empty() {
-                    portions::pass(side, coded, None).await?;
+                    side.pass_portions(coded, None).await?;
                 }
                 side.send_waiting().await?;
                 if let Body::Growing(growing) = &mut body.plain {
@@ -44,7 +44,7 @@ pub(super) async fn send_encoded<'u, S: ClientSide<'u>>(
             }
             NextPlain::End => {
                 let coded = body.encoder.finish().map_err(cut_short)?;
-                return portions::pass(side, coded, Some(Vec::new())).await;
+                return side.pass_portions(coded, Some(Vec::new())).await;
             }
         }
     }

@@ -13,7 +13,7 @@ use kettle_upstream::{UpstreamBody, UpstreamError};
 
 use super::concurrent_upload::send_concurrently;
 use super::encoded::{send_encoded, wait_for_more};
-use super::{ClientSide, DeliveryError, Piece, Remaining, cut_short, portions};
+use super::{ClientSide, DeliveryError, Piece, Remaining, cut_short};
 use crate::worker_state::WorkerState;
 
 /// Sends a body to its end.
@@ -56,7 +56,7 @@ pub(super) async fn send_whole<'u, S: ClientSide<'u>>(
         }
     };
     match side.sending().throttle {
-        Some(_) if bytes > 0 => Box::pin(portions::send_piece(side, piece, true)).await?,
+        Some(_) if bytes > 0 => Box::pin(side.send_portions(piece, true)).await?,
         _ => side.send_piece(piece, true).await?,
     }
     side.end_whole(bytes)
@@ -72,7 +72,7 @@ async fn send_parts<'u, S: ClientSide<'u>>(
             Part::Memory(bytes) => Piece::Memory(bytes),
             Part::File { file, span } => Piece::File(Remaining { file, span: *span }),
         };
-        portions::send_piece(side, piece, false).await?;
+        side.send_portions(piece, false).await?;
     }
     Ok(())
 }
@@ -87,13 +87,13 @@ async fn send_growing<'u, S: ClientSide<'u>>(
     loop {
         match body.next(sent).map_err(cut_short)? {
             GrowingNext::Bytes(span) => {
-                let allowed_bytes = portions::allowed(side, true).await?;
+                let allowed_bytes = side.allowed(true).await?;
                 let left = Remaining { file: &body.file, span };
                 let piece = Piece::File(left.first(PIECE_BYTES.min(allowed_bytes)));
                 let bytes = piece.bytes();
                 sent += bytes;
                 side.send_chunk(piece, body.bytes == Some(sent)).await?;
-                portions::took(side, bytes);
+                side.took(bytes);
                 side.end_turn().await;
             }
             GrowingNext::Later { filled } => {
@@ -140,7 +140,7 @@ async fn send_upstream<'u, S: ClientSide<'u>>(
         let trailers = is_end.then(|| body.take_trailers());
         let worker = side.worker();
         let piece = piece.unwrap_or_default();
-        taken(pin!(portions::pass(side, piece, trailers)), body, worker).await?;
+        taken(pin!(side.pass_portions(piece, trailers)), body, worker).await?;
         if is_direct {
             side.send_direct(body).await?;
         }
@@ -181,14 +181,14 @@ async fn send_stored<'u, S: ClientSide<'u>>(
         let next = side.unless_gone(Duration::MAX, |context| body.poll_stored(context)).await?;
         side.sending_mut().pace = owed.filter(|_| body.is_held_up());
         match next {
-            FlowNext::Memory(bytes) => portions::pass(side, bytes.into(), None).await?,
+            FlowNext::Memory(bytes) => side.pass_portions(bytes.into(), None).await?,
             FlowNext::File(file, span) => {
-                let allowed_bytes = portions::allowed(side, false).await?;
+                let allowed_bytes = side.allowed(false).await?;
                 let left = Remaining { file: &file, span };
                 let piece = Piece::File(left.first(PIECE_BYTES.min(allowed_bytes)));
                 let bytes = piece.bytes();
                 side.send_chunk(piece, false).await?;
-                portions::took(side, bytes);
+                side.took(bytes);
                 body.sent_stored(bytes);
             }
             FlowNext::End => return side.end(&body.take_trailers()).await,

@@ -1,4 +1,4 @@
-//! The rate that a response is held to: how much of it may go now, and how long to wait for more. `portions` sends by it.
+//! The rate that a response is held to: how much of it may go now, and how long to wait for more. `ClientSide` sends by it.
 //!
 //! A response goes in portions, each of a quarter of a second. One that could not go when it was due is made up for by the next, so
 //! that in any time no more goes than the rate says and two portions.

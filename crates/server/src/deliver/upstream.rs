@@ -18,7 +18,7 @@ use kettle_tls::stream::Stream;
 use kettle_upstream::UpstreamBody;
 
 use super::send::{keep_pace, taken};
-use super::{ClientSide, Delivery, DeliveryError, Demand, Piece, cut_short, portions};
+use super::{ClientSide, Delivery, DeliveryError, Demand, Piece, cut_short};
 
 impl Delivery<'_> {
     /// Decides the path. A connection moves into the kernel for what can be spliced alone: anything else would save no copy
@@ -57,7 +57,7 @@ impl Delivery<'_> {
         let (mut intake, worker) = (Intake::default(), self.sending.worker);
         let pipes = &worker.pipes;
         while let Some((_, left_bytes)) = body.direct() {
-            let allowed_bytes = taken(pin!(portions::allowed(self, true)), body, worker).await?;
+            let allowed_bytes = taken(pin!(self.allowed(true)), body, worker).await?;
             let left_bytes = left_bytes.min(allowed_bytes);
             if body.is_stored() {
                 break;
@@ -78,12 +78,12 @@ impl Delivery<'_> {
                     keep_pace(self, body);
                     let piece = piece.unwrap_or_default();
                     let piece = Piece::Memory(&piece);
-                    taken(pin!(portions::send_piece(self, piece, false)), body, worker).await?;
+                    taken(pin!(self.send_portions(piece, false)), body, worker).await?;
                     continue;
                 }
                 None => self.seal_direct(body, left_bytes, &mut intake).await?,
             }
-            portions::took(self, self.delivered.body_bytes - sent_bytes);
+            self.took(self.delivered.body_bytes - sent_bytes);
             self.sending.worker.send_turns.end().await;
         }
         if self.is_last && !body.is_stored() {

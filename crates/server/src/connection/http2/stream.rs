@@ -1,11 +1,14 @@
-//! The life of a stream: its request's head, the response as over HTTP/1.1, its body, the log.
+//! The life of a stream: whose task serves it, its request's head, the response as over HTTP/1.1, its body or the tunnel that it
+//! becomes (extended CONNECT, RFC 8441), the log.
 
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::Context;
 
 use kettle_config::TxPathChoice;
 use kettle_exchange::request::{ConcurrentUpload, Head, Request, RequestStream, StreamSource};
-use kettle_exchange::response::{Answer, Nothing, Response};
+use kettle_exchange::response::{Answer, Nothing, Response, Upgraded};
 use kettle_exchange::response_head::{Edge, write_head};
 use kettle_handlers::respond::{self, respond};
 use kettle_handlers::route::Router;
@@ -13,12 +16,14 @@ use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h2::{ErrorCode, NewRequest, Priority};
 use kettle_runtime::deadlines::LazyDeadline;
 use kettle_runtime::tx_path::{Reason as PathReason, TxPath};
+use tokio::task::JoinSet;
 
 use super::Shared;
 use super::body::Outgoing;
 use crate::connection::http1::RequestStart;
 use crate::deliver::{Delivered, DeliveryError, Demand, PathPreference, Sending};
-use crate::http2::{HeadError, Http2Stream, request_head};
+use crate::http2::{HeadError, Http2Stream, Http2Tunnel, StreamProgress, request_head};
+use crate::relay::Side;
 use crate::setup::Answering;
 use crate::worker_state::WorkerState;
 
@@ -100,6 +105,49 @@ impl Shared {
             // The rest of it after that is of no interest (RFC 9113 §8.1).
             let _ = request.body.discard().await;
         }
+    }
+
+    /// Sends the head of a response that makes a tunnel of its stream, logs it, and carries the tunnel to its end.
+    pub(super) async fn carry(
+        &self,
+        stream: Http2Stream,
+        head: Box<Head>,
+        mut response: Response,
+        upgraded: Upgraded,
+        start: RequestStart,
+    ) {
+        let worker = Rc::clone(&self.connection.borrow().worker);
+        let edge = Edge::of_http2(worker.date_line(), false, self.session.is_some());
+        let edge = Edge { begins_tunnel: true, ..edge };
+        let mut bytes = worker.heads.take();
+        write_head(&mut bytes, &mut response, &edge);
+        let completed = stream.send_head(response.status, &bytes, false).is_ok();
+        let path = stream.path();
+        let delivered = Delivered { path, reason: None, body_bytes: 0, completed };
+        let ends = {
+            let connection = self.connection.borrow();
+            let bytes_sent = bytes.len() as u64;
+            let head = Some(&*head);
+            connection.log(
+                self.session.as_ref(),
+                head,
+                response.logged(),
+                bytes_sent,
+                &delivered,
+                &start,
+            );
+            connection.tunnel_ends(upgraded, self.peer)
+        };
+        worker.heads.give(bytes);
+        drop((head, response, start));
+        let Some(ends) = ends.filter(|_| completed) else { return self.note_end(false) };
+        let progress = stream.progress();
+        let client = Side::Stream(Box::new(Http2Tunnel::new(stream, self.session.clone())));
+        let deadline = self.take_deadline();
+        let number = self.connection.borrow().number;
+        ends.carry((client, Vec::new()), (worker, None), Rc::clone(&deadline), number).await;
+        self.deadlines.borrow_mut().push(deadline);
+        self.note_end(progress.is_taken());
     }
 
     /// Ends a stream that gets no response, and logs its request.
@@ -266,6 +314,65 @@ impl Shared {
         let mut nothing = Nothing::client_gone();
         nothing.log = log;
         Answer::Nothing(nothing)
+    }
+}
+
+/// A stream that is alone on its connection: its driver polls it in each turn. It needs no task of its own, and what it waits for
+/// wakes the same task that sends what comes of it.
+///
+/// Each of several streams has a task: their responses are made one after the other, and go out together.
+#[derive(Default)]
+pub(super) struct InlineStream {
+    alone: Option<(ServedStream, Rc<StreamProgress>)>,
+}
+
+type ServedStream = Pin<Box<dyn Future<Output = ()>>>;
+
+impl InlineStream {
+    /// Takes a stream.
+    pub(super) fn begin<F: Future<Output = ()> + 'static>(
+        &mut self,
+        serve: impl FnOnce() -> F,
+        progress: Rc<StreamProgress>,
+        tasks: &mut JoinSet<()>,
+    ) {
+        let is_alone = self.is_empty() && tasks.is_empty();
+        // A task copies what it runs when it begins and when it ends.
+        let serve: ServedStream = Box::pin(serve());
+        if is_alone {
+            self.alone = Some((serve, progress));
+            return;
+        }
+        self.give_task(tasks);
+        tasks.spawn_local(serve);
+    }
+
+    /// Gives the stream that was alone a task: it is no more, or nobody looks at it any more.
+    pub(super) fn give_task(&mut self, tasks: &mut JoinSet<()>) {
+        if let Some((serve, _)) = self.alone.take() {
+            tasks.spawn_local(serve);
+        }
+    }
+
+    /// True if there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.alone.is_none()
+    }
+
+    /// Looks at the stream that is alone, if there is one.
+    pub(super) fn look(&mut self, context: &mut Context<'_>) {
+        if let Some((serve, _)) = &mut self.alone
+            && serve.as_mut().poll(context).is_ready()
+        {
+            self.alone = None;
+        }
+    }
+
+    /// Lets it end if the kernel has its response.
+    pub(super) fn end(&mut self, context: &mut Context<'_>) {
+        if self.alone.as_ref().is_some_and(|(_, progress)| progress.is_taken()) {
+            self.look(context);
+        }
     }
 }
 
