@@ -138,7 +138,7 @@ settings! {
         pub disk_timeout: Duration = duration(
             Duration::from_secs(30), Duration::from_secs(1), Duration::from_hours(1)),
         /// A request body up to this size is read and thrown away; beyond it the connection is
-        /// closed after the response.
+        /// closed after the response. More lets clients keep their connections whose large bodies are refused; less spares reading those.
         pub body_discard_bytes: u64 as "body_discard" = size(MIB, 0, 1024 * MIB),
         /// The room on the disk for all bodies of requests that are stored before a server gets them (`request_buffering`); those of one client (an IPv6 /64) no more than is left, and so at most half. One
         /// that is longer than half of this gets 413, and one that finds no room 503. Bodies of responses
@@ -148,7 +148,7 @@ settings! {
         pub head_bytes: usize as "head" = size(16 * KIB, KIB, 64 * KIB),
         /// The longest request target (path and query).
         pub target_bytes: usize as "target" = size(8 * KIB, 64, 64 * KIB),
-        /// The most header lines in a request.
+        /// The most header lines in a request. Proxies in front that add their own may need more, as with Apache's `LimitRequestFields`.
         pub headers: usize = number(64, 8, 128, "headers"),
         /// Requests on one connection before it is closed.
         pub requests_per_connection: u64 = number(100_000, 1, 1_000_000_000, "requests"),

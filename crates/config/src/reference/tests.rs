@@ -29,8 +29,8 @@ fn schema_file_matches_the_model() {
 #[test]
 fn reference_page_shows_bounds_default_and_meaning() {
     let page = reference_markdown();
-    let expected = "### `headers`\n\nThe most header lines in a request.\n\n\
-                    - Takes: a whole number of headers from 8 to 128.\n- Default: `64`.\n";
+    let expected = "### `target`\n\nThe longest request target (path and query).\n\n\
+                    - Takes: a size from 64 B to 64 KiB.\n- Default: `\"8 KiB\"`.\n";
     assert!(page.contains(expected), "{page}");
 }
 
