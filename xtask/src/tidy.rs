@@ -24,6 +24,7 @@ mod packages;
 mod pages;
 mod purity;
 mod scan;
+mod size;
 mod style_table;
 mod text;
 mod tokens;
@@ -77,6 +78,7 @@ const RULES: &[Rule] = &[
     order::check,
     pages::check,
     purity::check,
+    size::check,
     style_table::check,
     text::check,
     type_names::check,
