@@ -22,6 +22,7 @@ pub mod kettle;
 mod key_schedule;
 pub mod mounted;
 pub mod pebble;
+pub mod prelude;
 pub mod raw_handshake;
 pub mod raw_session;
 pub mod raw_ticket;

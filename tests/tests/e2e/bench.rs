@@ -4,3 +4,6 @@ mod described;
 mod handed_over;
 mod load;
 mod run;
+
+use kettle_tests::prelude::*;
+use tempfile::TempDir;

@@ -8,14 +8,10 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use kettle_tests::backend::{Backend, read_exactly};
-use kettle_tests::certificate::{ClientAuthority, Kind, issue};
-use kettle_tests::client::Dialer;
-use kettle_tests::environment::{kettle_program, patience, skip, wait_until};
-use kettle_tests::http::Connection;
-use kettle_tests::setup::unused_address;
-use kettle_tests::suite::{Suite, TLS12_AES_128, TLS13_AES_128};
-use kettle_tests::tool::{Running, Tool, wait_until_listening};
+use kettle_tests::certificate::ClientAuthority;
+use kettle_tests::environment::kettle_program;
+use kettle_tests::prelude::*;
+use kettle_tests::tool::{Running, wait_until_listening};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, kill_process, pidfd_open};
 use rustix::time::Timespec;

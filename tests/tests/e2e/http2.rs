@@ -15,3 +15,11 @@ mod same;
 mod slow_files;
 mod spec;
 mod windows;
+
+use std::io::Write;
+use std::net::TcpStream;
+
+use frames::get;
+use frames::*;
+use kettle_tests::prelude::*;
+use rustix::process::Signal;

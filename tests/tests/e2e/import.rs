@@ -9,14 +9,10 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use kettle_tests::certificate::{Kind, issue};
-use kettle_tests::client::Dialer;
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{has_kernel_tls, skip};
-use kettle_tests::http::{Connection, Response, request};
+use kettle_tests::environment::has_kernel_tls;
 use kettle_tests::kernel_counts::{KernelCounts, Turn};
-use kettle_tests::setup::unused_address;
-use kettle_tests::tool::{Running, Tool, wait_until_listening};
+use kettle_tests::prelude::*;
+use kettle_tests::tool::{Running, wait_until_listening};
 use tempfile::TempDir;
 
 /// A folder with a certificate and an nginx.conf, in which `FOLDER` and `ADDRESS` stand for what they are, and the words of `SAID` for

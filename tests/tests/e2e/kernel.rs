@@ -9,3 +9,9 @@ mod key_update;
 mod peer;
 mod switch;
 mod violation;
+
+use kettle_tests::environment::kernel_changes_keys;
+use kettle_tests::kernel_counts::KernelCounts;
+use kettle_tests::prelude::*;
+use kettle_tests::raw_session::RawSession;
+use kettle_tests::record::APPLICATION_DATA;

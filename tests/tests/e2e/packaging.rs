@@ -6,8 +6,8 @@ mod unit;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kettle_tests::environment::{kettle_program, skip};
-use kettle_tests::tool::Tool;
+use kettle_tests::environment::kettle_program;
+use kettle_tests::prelude::*;
 use tempfile::TempDir;
 
 /// True if this machine has a program; else the test that needs it is noted down as skipped.

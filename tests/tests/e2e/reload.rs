@@ -11,3 +11,13 @@ mod stop;
 mod swap;
 mod switch;
 mod watch;
+
+use std::fs;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+
+use kettle_tests::content::LARGE;
+use kettle_tests::environment::has_kernel_tls;
+use kettle_tests::prelude::*;
+use rustix::fs::{CWD, Mode, mkfifoat};
+use rustix::process::Signal;

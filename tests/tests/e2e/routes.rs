@@ -11,3 +11,6 @@ mod rate;
 mod rate_of_responses;
 mod redirect;
 mod signed;
+
+use kettle_tests::backend::answer;
+use kettle_tests::prelude::*;

@@ -26,7 +26,14 @@ mod site;
 mod unix;
 mod workers;
 
-use kettle_tests::setup::Setup;
+use std::io::{Read, Write};
+use std::time::Duration;
+use std::{fs, thread};
+
+use kettle_tests::certificate::ClientAuthority;
+use kettle_tests::environment::is_guest;
+use kettle_tests::prelude::*;
+use rustix::process::Signal;
 
 fn with_a_file() -> Setup {
     Setup::default().file("www/a", "content")

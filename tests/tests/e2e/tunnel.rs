@@ -20,11 +20,13 @@ mod reload;
 mod route;
 mod starttls;
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::path::Path;
+use std::{fs, thread};
 
-use kettle_tests::backend::backend;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use kettle_tests::prelude::*;
+use kettle_tests::raw_handshake::RawHello;
 
 /// The settings of a backend that speaks TLS, and whose certificate is verified.
 pub(crate) const VERIFIED: &str = "[backend.tls]\nname = \"localhost\"\nroots = \"authority.pem\"";

@@ -4,3 +4,5 @@ mod border;
 mod end;
 mod nonce;
 mod record_size;
+
+use kettle_tests::prelude::*;

@@ -1,9 +1,8 @@
 //! The manual pages and completions of `kettle-bench`.
 
 use kettle_tests::environment::kettle_program;
-use kettle_tests::tool::Tool;
-use tempfile::TempDir;
 
+use super::*;
 use crate::packaging::{files, has, manual_of};
 
 fn manual() -> TempDir {

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use kettle_tests::environment::kettle_program;
-use kettle_tests::tool::Tool;
-use tempfile::TempDir;
+
+use super::*;
 
 /// A kettle with nothing beside it.
 fn kettle_alone(folder: &TempDir) -> PathBuf {

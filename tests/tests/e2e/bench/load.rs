@@ -1,10 +1,8 @@
 //! Loads of `kettle bench load` on a kettle.
 
-use kettle_tests::environment::patience;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::tool::Tool;
 use serde_json::Value;
+
+use super::*;
 
 fn server() -> Kettle {
     Kettle::start(Setup::path("user").file("www/page.html", b"hello"))

@@ -7,11 +7,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::thread::available_parallelism;
 
-use kettle_tests::environment::{is_guest, skip};
-use kettle_tests::tool::Tool;
+use kettle_tests::environment::is_guest;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tempfile::TempDir;
+
+use super::*;
 
 /// Words for a short run that needs no other program; its results go into `folder`.
 fn words(folder: &Path, more: &[&str]) -> Vec<String> {

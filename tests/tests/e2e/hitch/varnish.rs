@@ -1,14 +1,6 @@
 //! Varnish behind hitch, and behind us in its place.
 
-use std::fs;
-use std::path::Path;
-
-use kettle_tests::client::Dialer;
-use kettle_tests::environment::skip;
-use kettle_tests::http::Connection;
-use kettle_tests::tool::Tool;
-
-use super::{Place, free, introducing, suites_for_rsa, wait_until, wait_until_listening};
+use super::*;
 
 /// Answers everybody with what it was told of him.
 const ANSWERING: &str = r#"

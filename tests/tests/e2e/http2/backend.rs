@@ -1,17 +1,10 @@
 //! Routes that pass requests to a backend, for clients that speak HTTP/2.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::Read;
 
-use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end, read_until};
-use kettle_tests::client::Dialer;
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::scrape;
 use socket2::SockRef;
 
-use super::frames::*;
+use super::*;
 use crate::proxy::guarded::{SECRET, SIGNATURE};
 
 /// HPACK's name for `:status: 400`.

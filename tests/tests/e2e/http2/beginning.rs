@@ -1,16 +1,8 @@
 //! The beginning of a connection: what comes with the end of the handshake, and what was not agreed on.
 
-use std::io::Write;
-
-use kettle_tests::client::{Dialer, End};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{SUITES, TLS13_AES_128};
 use rustls::ClientConnection;
 
-use super::frames::*;
+use super::*;
 
 const BYTES: usize = 70_000;
 

@@ -1,15 +1,8 @@
 //! Routes with a backend, whose answers are kept or not: each request is answered over HTTP/2 as it is over HTTP/1.1, and the
 //! backend is asked the same.
 
-use std::io::Write;
-use std::net::TcpStream;
-
-use kettle_tests::backend::{Backend, backend, read_exactly, read_until};
-use kettle_tests::content::content;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-
 use super::same::assert_alike;
+use super::*;
 
 /// Answers by the last word of the path for as long as anybody asks.
 fn serve(mut socket: TcpStream) {

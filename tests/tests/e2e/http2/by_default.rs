@@ -1,9 +1,6 @@
 //! Tests whether a listener offers HTTP/2 whose configuration leaves that open.
 
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-
-use super::frames::*;
+use super::*;
 
 const SENDFILE: &str = "path = \"kernel-sendfile\"";
 

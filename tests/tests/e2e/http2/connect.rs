@@ -1,20 +1,12 @@
 //! WebSocket over HTTP/2: extended CONNECT (RFC 8441), and the tunnel that a stream becomes.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::Read;
 use std::time::Instant;
 
-use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end, read_until};
-use kettle_tests::client::End;
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::patience;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
 use kettle_tests::websocket::agreement;
-use rustix::process::Signal;
 use socket2::SockRef;
 
-use super::frames::*;
+use super::*;
 
 const ENABLE_CONNECT_PROTOCOL: [u8; 6] = [0, 8, 0, 0, 0, 1];
 /// HPACK's name for `:status: 200`.

@@ -1,19 +1,11 @@
 //! Responses that begin before their requests have ended: both go on side by side, each stream for itself.
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::thread;
 
-use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end, read_until};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::scaled;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use rustix::process::Signal;
-
 use super::backend::{reached, start};
-use super::frames::*;
+use super::*;
 
 /// HPACK's name for `:status: 200`.
 const OK: u8 = 0x88;

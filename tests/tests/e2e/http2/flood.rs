@@ -1,12 +1,6 @@
 //! Requests that cost a client little and a server much end the connection, are counted, and leave others alone.
 
-use kettle_tests::client::End;
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
-
-use super::frames::*;
+use super::*;
 
 fn start() -> Kettle {
     Kettle::start(Setup::default().listener("http2 = true").file("www/a", "content"))

@@ -3,9 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use kettle_tests::client::{Client, Dialer, End, end_of};
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
+use kettle_tests::prelude::*;
 
 /// The first bytes of a client; SETTINGS follow.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -4,16 +4,8 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use kettle_tests::certificate::ClientAuthority;
-use kettle_tests::client::{Dialer, End};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::scaled;
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
-use rustix::process::Signal;
 
-use super::frames::*;
+use super::*;
 
 const WINDOW_MAX: u32 = 0x7fff_ffff;
 

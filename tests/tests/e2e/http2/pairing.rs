@@ -1,18 +1,8 @@
 //! Two things of one connection that come together: in one read, half, at a limit, or while something else is under way.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::Read;
 
-use kettle_tests::backend::{Backend, backend, read_to_end, read_until};
-use kettle_tests::client::{Dialer, End};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
-use rustix::process::Signal;
-
-use super::frames::*;
+use super::*;
 
 const BYTES: usize = 100_000;
 

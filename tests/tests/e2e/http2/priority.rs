@@ -1,12 +1,6 @@
 //! Priorities (RFC 9218): what a page needs first comes first, whatever was asked for before it.
 
-use kettle_tests::client::Dialer;
-use kettle_tests::content::content;
-use kettle_tests::environment::scaled;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-
-use super::frames::*;
+use super::*;
 
 const WINDOW_MAX: u32 = 0x7fff_ffff;
 const STYLE_BYTES: usize = 400_000;

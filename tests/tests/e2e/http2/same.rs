@@ -1,11 +1,6 @@
 //! Each request is answered over HTTP/2 as it is over HTTP/1.1.
 
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::paths_here;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-
-use super::frames::*;
+use super::*;
 
 const MAX_FRAME_SIZE: u16 = 5;
 

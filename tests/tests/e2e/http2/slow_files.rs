@@ -2,13 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::skip;
 use kettle_tests::fuse::{Fuse, Silent};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
 
-use super::frames::*;
+use super::*;
 
 /// As many as use up all the memory for pieces of files.
 const FILES: &[(&str, usize, Silent)] = &[

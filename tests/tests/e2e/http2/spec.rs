@@ -1,18 +1,14 @@
 //! The verdict of other people's suites and clients on it.
 
 use std::fmt::Write as _;
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use kettle_tests::backend::{Backend, backend, read_exactly, read_until};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{go_program_or_skip, paths_here, scaled, skip};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::tool::Tool;
+use kettle_tests::environment::go_program_or_skip;
 use kettle_tests::websocket::agreement;
+
+use super::*;
 
 fn is_here_or_skip(program: &str) -> bool {
     let mut command = Command::new(program);

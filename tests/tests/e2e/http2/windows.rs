@@ -1,16 +1,8 @@
 //! Windows: what a client takes back, what it never opens, and what we keep shut ourselves.
 
-use std::io::{Write, sink};
+use std::io::sink;
 
-use kettle_tests::backend::{Backend, backend, read_until};
-use kettle_tests::client::{Dialer, End};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::scaled;
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-
-use super::frames::*;
+use super::*;
 
 const WINDOW_MAX: u32 = 0x7fff_ffff;
 const FLOW_CONTROL_ERROR: u32 = 3;

@@ -15,11 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use kettle_tests::client::Client;
-use kettle_tests::environment::patience;
+use random::{Configuration, Random, Request};
 
 use super::*;
-use random::{Configuration, Random, Request};
 
 #[test]
 fn no_random_configuration_becomes_looser() {

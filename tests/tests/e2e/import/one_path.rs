@@ -4,8 +4,6 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::time::Instant;
 
-use kettle_tests::environment::patience;
-
 use super::*;
 
 #[test]

@@ -3,8 +3,9 @@
 
 use std::fmt::Write;
 
-use super::*;
 use kettle_tests::transcript::contains;
+
+use super::*;
 
 /// The words, one a line, that the original takes though their configuration is imported to no listener; and how many were tried. Of each
 /// the reason is said, and what to write instead.

@@ -2,15 +2,10 @@
 
 use std::fs::File;
 
+use kettle_tests::content::LARGE;
 use rustix::fs::{Advice, fadvise};
 
-use kettle_tests::client::{Client, Dialer, End};
-use kettle_tests::content::{LARGE, assert_same, content};
-use kettle_tests::environment::{kernel_tls_or_skip, paths_here};
-use kettle_tests::http::{Connection, get};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{ONE_OF_EACH_VERSION, TLS13_AES_128};
+use super::*;
 
 #[test]
 fn a_body_whose_file_was_truncated_ends_early_and_without_close_notify() {

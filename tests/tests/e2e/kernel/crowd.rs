@@ -2,12 +2,9 @@
 
 use std::thread;
 
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{paths_here, raise_open_files_limit, scaled};
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{SUITES, TLS13_AES_128};
+use kettle_tests::environment::raise_open_files_limit;
+
+use super::*;
 
 #[test]
 fn a_crowd_of_connections_is_served_and_leaves_nothing_behind() {

@@ -1,13 +1,10 @@
 //! Every suite and size by every path through the kernel: the bytes are right, the log tells the path, and the kernel
 //! counted exactly the connections that moved.
 
-use kettle_tests::content::{SIZES, assert_same, content};
-use kettle_tests::environment::{THROUGH_THE_KERNEL, kernel_tls_or_skip, scaled};
-use kettle_tests::http::Connection;
-use kettle_tests::kernel_counts::KernelCounts;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{SUITES, TLS12_AES_128, TLS13_AES_128};
+use kettle_tests::content::SIZES;
+use kettle_tests::environment::THROUGH_THE_KERNEL;
+
+use super::*;
 
 /// One connection by each path, with sizes that grow and shrink.
 #[test]

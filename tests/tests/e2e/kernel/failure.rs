@@ -3,17 +3,12 @@
 
 use std::fs;
 
-use kettle_tests::client::End;
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{kernel_changes_keys, kernel_tls_or_skip, skip};
-use kettle_tests::http::{Connection, get};
-use kettle_tests::kernel_counts::KernelCounts;
-use kettle_tests::kettle::Kettle;
 use kettle_tests::record::whole_records;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{ONE_OF_EACH_VERSION, TLS12_AES_128, TLS13_AES_128, TLS13_AES_256};
-use kettle_tests::tool::{Running, Tool};
+use kettle_tests::suite::TLS13_AES_256;
+use kettle_tests::tool::Running;
 use kettle_tests::transcript::contains;
+
+use super::*;
 
 #[test]
 fn a_socket_that_cannot_be_attached_stays_in_user_space() {

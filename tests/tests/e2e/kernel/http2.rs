@@ -1,12 +1,7 @@
 //! HTTP/2 whose records the kernel makes: a connection moves for the response that asks for it, whatever else is under way.
 
-use kettle_tests::client::{Dialer, End};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{kernel_changes_keys, kernel_tls_or_skip, scaled};
-use kettle_tests::kernel_counts::KernelCounts;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-
+use super::*;
+use crate::http2::frames::get;
 use crate::http2::frames::*;
 
 const WINDOW_MAX: u32 = 0x7fff_ffff;

@@ -3,18 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{
-    THROUGH_THE_KERNEL, kernel_changes_keys, kernel_tls_or_skip, paths_here, patience, skip,
-};
-use kettle_tests::http::{Connection, get};
-use kettle_tests::kernel_counts::KernelCounts;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::raw_session::{RawSession, Received, body_of};
-use kettle_tests::record::{ALERT, APPLICATION_DATA, HANDSHAKE};
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{TLS13_AES_128, TLS13_AES_256, TLS13_CHACHA20};
-use kettle_tests::tool::{Running, Tool};
+use kettle_tests::environment::THROUGH_THE_KERNEL;
+use kettle_tests::raw_session::{Received, body_of};
+use kettle_tests::record::{ALERT, HANDSHAKE};
+use kettle_tests::suite::{TLS13_AES_256, TLS13_CHACHA20};
+use kettle_tests::tool::Running;
+
+use super::*;
 
 #[test]
 fn both_keys_change_in_user_space_as_often_as_a_client_asks() {

@@ -1,12 +1,8 @@
 //! Clients that read slowly, stop sending, or vanish.
 
-use kettle_tests::client::{Dialer, End};
-use kettle_tests::content::{LARGE, assert_same, content};
-use kettle_tests::environment::paths_here;
-use kettle_tests::http::{Connection, get};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{ONE_OF_EACH_VERSION, SUITES, TLS13_AES_128};
+use kettle_tests::content::LARGE;
+
+use super::*;
 
 #[test]
 fn a_slow_reader_gets_every_byte() {

@@ -1,14 +1,6 @@
 //! The moment at which a connection moves into the kernel, and what may be under way just then.
 
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{kernel_tls_or_skip, paths_here, skip};
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::kernel_counts::KernelCounts;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::raw_session::RawSession;
-use kettle_tests::record::APPLICATION_DATA;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{ONE_OF_EACH_VERSION, SUITES, TLS13_AES_128};
+use super::*;
 
 #[test]
 fn auto_moves_a_connection_at_its_first_large_body_and_keeps_it_there() {

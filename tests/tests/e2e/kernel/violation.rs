@@ -1,11 +1,9 @@
 //! A peer breaks the protocol after the handshake: it is told by an alert, wherever that alert is encrypted.
 
-use kettle_tests::environment::paths_here;
-use kettle_tests::http::get;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::raw_session::{RawSession, Received};
-use kettle_tests::record::{ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE};
-use kettle_tests::setup::Setup;
+use kettle_tests::raw_session::Received;
+use kettle_tests::record::{ALERT, CHANGE_CIPHER_SPEC, HANDSHAKE};
+
+use super::*;
 
 /// By every path: a response, which moves the connection where it belongs, then the offence, which its alert answers.
 #[test]

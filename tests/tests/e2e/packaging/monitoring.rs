@@ -2,16 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Instant;
 
-use kettle_tests::environment::{patience, skip};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::{Tool, scrape};
 use serde_json::Value;
 
-use super::has;
+use super::*;
 
 fn packaging(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../packaging").join(name)

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kettle_tests::setup::Setup;
-use kettle_tests::tool::Tool;
-
-use super::has;
+use super::*;
 
 const UNIT: &str = include_str!("../../../../packaging/kettle.service");
 const SANDBOX: &str = include_str!("../../../../crates/kernel/src/sandbox/calls.rs");

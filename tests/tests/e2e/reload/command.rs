@@ -6,16 +6,15 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use rustix::fs::{CWD, Mode, mkfifoat};
+use kettle_tests::certificate::issue_ending;
+use kettle_tests::environment::kettle_program;
+use kettle_tests::kernel_counts::Turn;
+use kettle_tests::mounted::Mounted;
+use kettle_tests::setup::Folder;
+use kettle_tests::tool::{Ended, Running};
 use rustix::process::geteuid;
 
-use kettle_tests::certificate::{Kind, issue, issue_ending};
-use kettle_tests::environment::{has_kernel_tls, kettle_program, skip, wait_until};
-use kettle_tests::kernel_counts::Turn;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::mounted::Mounted;
-use kettle_tests::setup::{Folder, Setup};
-use kettle_tests::tool::{Ended, Running, Tool};
+use super::*;
 
 #[test]
 fn check_finds_nothing_wrong_with_a_good_configuration() {

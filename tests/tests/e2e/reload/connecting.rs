@@ -1,17 +1,11 @@
 //! Clients that connect in the moment when an address is listened on no more: held off or answered, but never reset.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{ErrorKind, Read};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::Signal;
-
-use kettle_tests::environment::{patience, scaled};
-use kettle_tests::http::get;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_address};
+use super::*;
 
 #[test]
 fn a_reload_that_gives_an_address_up_resets_nobody() {

@@ -1,19 +1,10 @@
 //! The access log, where a file takes it.
 
-use std::fs;
 use std::time::Instant;
 
-use kettle_tests::backend::{Backend, backend};
-use kettle_tests::client::Dialer;
-use kettle_tests::content::LARGE;
-use kettle_tests::environment::patience;
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
-use rustix::fs::{CWD, Mode, mkfifoat};
-use rustix::process::Signal;
 use serde_json::Value;
+
+use super::*;
 
 #[test]
 fn a_log_file_that_was_moved_away_is_opened_anew_on_request() {

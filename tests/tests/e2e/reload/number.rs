@@ -1,11 +1,6 @@
 //! The numbers that a running server tells.
 
-use kettle_tests::client::{Dialer, Wire};
-use kettle_tests::environment::has_kernel_tls;
-use kettle_tests::http::{Connection, get};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{TLS12_AES_128, TLS13_AES_128};
+use super::*;
 
 #[test]
 fn the_metrics_endpoint_tells_what_happened() {

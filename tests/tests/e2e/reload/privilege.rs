@@ -1,20 +1,10 @@
 //! A server that started as root and became somebody else.
 
-use std::fs;
-use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use rustix::process::{Pid, Signal, geteuid, kill_process};
+use rustix::process::{Pid, geteuid, kill_process};
 
-use kettle_tests::certificate::{Kind, issue};
-use kettle_tests::client::Dialer;
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{has_kernel_tls, paths_here, skip, wait_until};
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::suite::TLS13_AES_128;
-use kettle_tests::tool::{Tool, scrape};
+use super::*;
 
 /// A server that became somebody else, in a folder that others may look into; none where this is not root.
 fn started_as_nobody() -> Option<Kettle> {

@@ -1,11 +1,6 @@
 //! The rights that a serving process has given up, and the words of a reload on that.
 
-use std::fs;
-
-use kettle_tests::environment::skip;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::tool::Tool;
+use super::*;
 
 /// True if this kernel confines what is opened, as kettle itself says it.
 fn is_confined(kettle: &Kettle) -> bool {

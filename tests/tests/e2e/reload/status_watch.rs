@@ -1,10 +1,8 @@
 //! `kettle ctl status --watch`: a screen each second, as long as there is a server and a reader.
 
 use kettle_tests::environment::kettle_program;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::tool::Tool;
-use rustix::process::Signal;
+
+use super::*;
 
 #[test]
 fn a_watch_ends_with_the_server_and_says_so() {

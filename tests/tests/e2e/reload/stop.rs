@@ -1,20 +1,10 @@
 //! The orderly end: what is under way is finished, for a bounded time.
 
 use std::any::Any;
-use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{ErrorKind, Read};
 use std::os::unix::net::UnixDatagram;
 
-use rustix::process::Signal;
-
-use kettle_tests::client::{Client, Dialer, End, Wire};
-use kettle_tests::content::{LARGE, assert_same, content};
-use kettle_tests::environment::{paths_here, patience};
-use kettle_tests::http::{Connection, get};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{Suite, TLS12_AES_128, TLS13_AES_128};
-
+use super::*;
 use crate::http2::frames::{self, Frames};
 
 #[test]

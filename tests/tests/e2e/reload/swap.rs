@@ -1,24 +1,14 @@
 //! A new configuration takes the place of the old one while connections are open, or not at all.
 
-use std::io::Write;
-use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use rustix::fs::{CWD, Mode, mkfifoat};
-use rustix::process::{Pid, Signal, kill_process};
-
-use kettle_tests::certificate::{Issued, Kind, issue};
-use kettle_tests::client::Dialer;
-use kettle_tests::content::{LARGE, assert_same, content};
-use kettle_tests::environment::{paths_here, patience, scaled, skip};
+use kettle_tests::certificate::Issued;
 use kettle_tests::fuse::{Fuse, Silent};
-use kettle_tests::http::{Connection, get};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
-use kettle_tests::tool::Tool;
+use rustix::process::{Pid, kill_process};
+
+use super::*;
 
 #[test]
 fn a_reload_brings_a_new_certificate_to_new_connections_only() {

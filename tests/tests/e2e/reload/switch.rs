@@ -1,11 +1,6 @@
 //! The kill switch keeps new connections out of the kernel, and lets them in again.
 
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::kernel_tls_or_skip;
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
+use super::*;
 
 #[test]
 fn the_kill_switch_keeps_connections_out_of_the_kernel_until_it_is_turned_back() {

@@ -1,19 +1,14 @@
 //! Certificates, keys and secrets that change: they are taken without a command, when they are good.
 
 use std::fs::OpenOptions;
-use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 
-use kettle_tests::certificate::{ClientAuthority, Issued, Kind, issue};
-use kettle_tests::client::{Dialer, End, end_of};
-use kettle_tests::http::{Connection, get};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{ONE_OF_EACH_VERSION, Suite, TLS13_AES_128};
-use rustix::fs::{CWD, Mode, OFlags, mkfifoat};
-use rustix::process::Signal;
+use kettle_tests::certificate::{ClientAuthority, Issued};
+use rustix::fs::OFlags;
 use rustls::client::Resumption;
 use rustls::{AlertDescription, HandshakeKind};
+
+use super::*;
 
 fn watching() -> Kettle {
     Kettle::start(Setup::default().file("www/a", "content").set("tls", "watch = true"))

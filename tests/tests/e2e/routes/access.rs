@@ -2,10 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
+
+use super::*;
 
 /// `ann` with the password `secret`, as `htpasswd -nbB` writes it.
 pub const ANN: &str = "ann:$2y$05$KBCwKxOzLha2MUDgW0PjXeGy8zDyKFegpVV4y0qPBUgij10WNyKY6\n";

@@ -1,10 +1,6 @@
 //! Texts that are compressed on their way.
 
-use kettle_tests::content::assert_same;
-use kettle_tests::http::{Connection, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
+use super::*;
 
 /// A library's own window is for streams without an end, and took 10 MB for each of these.
 #[test]

@@ -1,7 +1,6 @@
 //! An application whose pages are made in the browser.
 
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use super::*;
 
 #[test]
 fn a_folder_without_an_index_gets_403_where_the_fallback_is_not_for_folders() {

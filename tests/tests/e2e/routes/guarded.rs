@@ -1,9 +1,6 @@
 //! Guards of routes whose paths expressions, conditions and stores have a part in: each asks what it asks, and of nobody's requests less.
 
-use kettle_tests::backend::{Backend, backend};
-use kettle_tests::environment::wait_until;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use super::*;
 
 /// A site of these routes, each of which says a word; `closed` are those that let nobody in who asks from here.
 fn site(routes: &[(&str, &str)]) -> Kettle {

@@ -1,9 +1,6 @@
 //! Maps in headers of responses, in redirects and in what chooses a route.
 
-use kettle_tests::backend::{Backend, backend};
-use kettle_tests::environment::wait_until;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use super::*;
 
 const MAPS: &str = r#"
 [[map]]

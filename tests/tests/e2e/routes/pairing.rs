@@ -1,16 +1,11 @@
 //! Two settings of one route that meet: which comes first, and what one lets through that the other would not.
 
-use kettle_tests::backend::{Backend, answer, backend};
-use kettle_tests::client::Wire;
-use kettle_tests::http::{Connection, Response, get, request};
-use kettle_tests::kettle::Kettle;
 use kettle_tests::raw_handshake::{RawHandshake, RawHello};
 use kettle_tests::raw_session::Received;
 use kettle_tests::record::{APPLICATION_DATA, HANDSHAKE};
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
 
 use super::access::ANN;
+use super::*;
 use crate::proxy::guarded::{SECRET, SIGNATURE};
 
 /// `ann:secret`.

@@ -4,15 +4,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use kettle_tests::backend::{Backend, answer, backend};
-use kettle_tests::client::{Dialer, Wire};
-use kettle_tests::http::{Connection, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::suite::ONE_OF_EACH_VERSION;
-use kettle_tests::tool::{Tool, wait_until_listening};
+use kettle_tests::tool::wait_until_listening;
 
-use kettle_tests::environment::skip;
+use super::*;
 
 /// Random places, each with a number that it answers with, of so many sites.
 #[test]

@@ -1,9 +1,6 @@
 //! Clients that ask too much, on one connection and on several workers.
 
-use kettle_tests::http::{Connection, get};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
+use super::*;
 
 #[test]
 fn requests_in_a_row_are_counted_and_the_connection_stays() {

@@ -5,15 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use flate2::read::GzDecoder;
-use kettle_tests::backend::{Backend, answer, backend};
-use kettle_tests::client::{Dialer, End};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::kernel_tls_or_skip;
-use kettle_tests::http::{Connection, get};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::ONE_OF_EACH_VERSION;
 use rustix::process::Signal;
+
+use super::*;
 
 /// Bytes of each body.
 const BYTES: usize = 96 * 1_024;

@@ -1,9 +1,6 @@
 //! Clients that are sent elsewhere, and files that are found under other names.
 
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
+use super::*;
 
 #[test]
 fn the_guard_of_another_route_is_asked_where_a_rewrite_leads_to_it() {

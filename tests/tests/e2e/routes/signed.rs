@@ -1,8 +1,6 @@
 //! The command of docs/http.md that signs a URL, run as it stands there.
 
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::tool::Tool;
+use super::*;
 
 #[test]
 fn the_command_of_the_manual_signs_a_url() {

@@ -1,12 +1,6 @@
 //! Bodies of requests: nobody wants them, but where they end decides where the next request begins.
 
-use std::io::Read;
-
-use kettle_tests::client::End;
-use kettle_tests::http::{Connection, Response, get, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
+use super::*;
 
 #[test]
 fn a_body_is_read_past_and_the_next_request_answered() {

@@ -1,14 +1,9 @@
 //! Sites that ask clients for certificates, as openssl and curl meet them.
 
-use kettle_tests::backend::{Backend, backend};
-use kettle_tests::certificate::{ClientAuthority, Kind, issue};
-use kettle_tests::client::{Dialer, End, end_of};
-use kettle_tests::http::{Connection, get};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::ONE_OF_EACH_VERSION;
-use kettle_tests::tool::{Ended, Tool};
+use kettle_tests::tool::Ended;
 use rustls::AlertDescription;
+
+use super::*;
 
 /// For `openssl s_client`, and for curl.
 const VERSIONS: [(&str, [&str; 3]); 2] = [

@@ -1,12 +1,8 @@
 //! A server in a small container: it keeps to what its control groups allow, and serves more than fits into them.
 
-use kettle_tests::content::{assert_same, content};
 use kettle_tests::control_group::ControlGroup;
-use kettle_tests::environment::{is_guest, paths_here, skip};
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
+
+use super::*;
 
 const MEMORY_BYTES: u64 = 128 << 20;
 /// All of them together are more than the group may hold.

@@ -1,9 +1,6 @@
 //! The verdict of curl, the client everybody has.
 
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::paths_here;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use super::*;
 
 #[test]
 fn curl_downloads_by_every_path() {

@@ -5,17 +5,10 @@ use std::fs::{self, File};
 use std::process::Stdio;
 use std::time::Instant;
 
-use kettle_tests::client::{Client, End};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{is_guest, paths_here, patience, scaled, skip};
 use kettle_tests::fuse::{Fuse, Silent};
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::kettle::Kettle;
 use kettle_tests::mounted::Mounted;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
-use rustix::process::Signal;
 
+use super::*;
 use crate::http2::frames::{self, Frames};
 
 const FILES: &[(&str, usize, Silent)] = &[

@@ -1,18 +1,13 @@
 //! `kettle doctor HOST`, as it sees kettle, openssl, and what stands between.
 
-use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::thread;
-use std::time::Duration;
 
+use kettle_tests::certificate::{authority_pem, issue_until};
+use kettle_tests::tool::{Ended, Running};
 use serde_json::Value;
 use socket2::SockRef;
 
-use kettle_tests::certificate::{ClientAuthority, Kind, authority_pem, issue, issue_until};
-use kettle_tests::environment::skip;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::tool::{Ended, Running, Tool};
+use super::*;
 
 #[test]
 fn a_server_with_everything_has_nothing_to_mend() {

@@ -1,12 +1,9 @@
 //! Every suite and size with the records made in user space.
 
-use kettle_tests::content::{SIZES, assert_same, content};
-use kettle_tests::environment::scaled;
-use kettle_tests::http::Connection;
+use kettle_tests::content::SIZES;
 use kettle_tests::kernel_counts::KernelCounts;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{SUITES, TLS13_AES_128};
+
+use super::*;
 
 #[test]
 fn every_suite_carries_every_size_in_user_space() {

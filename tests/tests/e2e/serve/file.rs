@@ -3,16 +3,11 @@
 use std::fs::File;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use kettle_tests::environment::scaled;
-use kettle_tests::http::{Connection, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
-use kettle_tests::tool::Tool;
 use kettle_tests::transcript::contains;
+
+use super::*;
 
 #[test]
 fn nothing_outside_the_root_is_served() {

@@ -1,23 +1,12 @@
 //! The parameters on which a handshake agrees, its refusals, and clients that do not finish theirs.
 
-use std::io::{Read, Write};
-
+use kettle_tests::certificate::Issued;
+use kettle_tests::suite::TLS13_CHACHA20;
 use rustls::crypto::SupportedKxGroup;
 use rustls::crypto::aws_lc_rs::kx_group;
 use rustls::{AlertDescription, SignatureScheme};
 
-use kettle_tests::certificate::{Issued, Kind, issue};
-use kettle_tests::client::{Dialer, End, Wire, end_of};
-use kettle_tests::environment::paths_here;
-use kettle_tests::http::{Connection, get};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{
-    ONE_OF_EACH_VERSION, SUITES, TLS12_AES_128, TLS13_AES_128, TLS13_CHACHA20,
-};
-use kettle_tests::tool::Tool;
-
-use super::with_a_file;
+use super::*;
 
 #[test]
 fn every_group_makes_a_connection() {

@@ -1,13 +1,8 @@
 //! Handshakes that fail: who broke off is let go at once, who broke the protocol is told how.
 
-use std::io::{Read, Write};
 use std::net::Shutdown;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use kettle_tests::client::Wire;
-use kettle_tests::environment::is_guest;
-use kettle_tests::http::get;
-use kettle_tests::kettle::Kettle;
 use kettle_tests::raw_handshake::{
     ALPN, EARLY_DATA, KEY_SHARE, RENEGOTIATION_INFO, RawHandshake, RawHello, SIGNATURE_ALGORITHMS,
     SUPPORTED_GROUPS, SUPPORTED_VERSIONS, message, plain_records,
@@ -15,7 +10,7 @@ use kettle_tests::raw_handshake::{
 use kettle_tests::raw_session::Received;
 use kettle_tests::record::{ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE};
 
-use super::with_a_file;
+use super::*;
 
 #[test]
 fn what_a_hello_must_not_be_gets_the_alert_of_its_rfc() {

@@ -3,13 +3,7 @@
 use rustls::HandshakeKind;
 use rustls::client::{Resumption, Tls12Resumption};
 
-use kettle_tests::backend::{Backend, backend};
-use kettle_tests::certificate::ClientAuthority;
-use kettle_tests::client::Dialer;
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{Suite, TLS12_AES_128, TLS13_AES_128};
+use super::*;
 
 const BOTH_VERSIONS: [Suite; 2] = [TLS13_AES_128, TLS12_AES_128];
 

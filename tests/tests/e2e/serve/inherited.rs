@@ -1,18 +1,13 @@
 //! Sockets that a server is started with, as systemd does it for a socket unit.
 
-use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, IntoRawFd};
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::Path;
 
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
-use rustix::process::Signal;
 
-use kettle_tests::content::content;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::Tool;
+use super::*;
 
 /// The words of a program that starts another with these sockets, the first as descriptor 3, for the process `of` it says.
 fn with(sockets: &[&dyn AsFd], of: &str) -> Vec<String> {

@@ -1,22 +1,14 @@
 //! Clients that take too long or are too many: each wait has an end, and the server goes on.
 
-use std::fs;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::TcpStream;
 use std::os::unix::net::UnixDatagram;
 use std::sync::mpsc::{self, TryRecvError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use kettle_tests::client::{Dialer, End, Wire};
 use kettle_tests::content::LARGE;
-use kettle_tests::environment::{is_guest, paths_here, patience, skip, wait_until};
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
 
-use super::with_a_file;
+use super::*;
 
 #[test]
 fn a_handshake_that_comes_byte_by_byte_runs_out_of_time() {

@@ -3,14 +3,10 @@
 
 use std::net::SocketAddr;
 
-use kettle_tests::certificate::{ClientAuthority, Issued, Kind, issue};
-use kettle_tests::client::{Dialer, End, Wire, end_of};
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{ONE_OF_EACH_VERSION, TLS12_AES_128, TLS13_AES_128};
-use kettle_tests::tool::Tool;
+use kettle_tests::certificate::Issued;
 use rustls::AlertDescription;
+
+use super::*;
 
 const SITES: &str = r#"
 [[site]]

@@ -1,15 +1,9 @@
 //! A server that the system gives no further thread: what would wait for a disk is refused, and the rest goes on.
 
-use std::fs;
-
-use kettle_tests::content::{assert_same, content};
 use kettle_tests::control_group::ControlGroup;
-use kettle_tests::environment::{is_guest, skip, wait_until};
 use kettle_tests::fuse::{Fuse, Silent};
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
+
+use super::*;
 
 const BYTES: usize = 10_000;
 

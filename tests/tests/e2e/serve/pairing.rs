@@ -3,14 +3,11 @@
 
 use std::io;
 
-use kettle_tests::environment::paths_here;
-use kettle_tests::http::{Connection, Response, get, request};
-use kettle_tests::kettle::Kettle;
 use kettle_tests::raw_handshake::{RawHandshake, RawHello};
 use kettle_tests::raw_session::{Direction, Received};
 use kettle_tests::record::{ALERT, APPLICATION_DATA, HANDSHAKE};
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
+
+use super::*;
 
 #[test]
 fn a_hundred_requests_in_one_record_get_a_hundred_answers() {

@@ -1,12 +1,8 @@
 //! Certificates with ML-DSA keys, made and verified by OpenSSL 3.5 or later.
 
-use std::fs;
-
 use kettle_skip::skip;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::tool::Tool;
 
-use super::with_a_file;
+use super::*;
 
 const REQUEST: &str = "GET /a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 

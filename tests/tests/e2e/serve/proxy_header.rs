@@ -1,13 +1,10 @@
 //! Connections that begin with a PROXY header, and those that should or should not.
 
-use kettle_tests::backend::{Backend, backend, read_exactly};
-use kettle_tests::client::{Dialer, Wire};
-use kettle_tests::http::{Connection, get};
-use kettle_tests::kettle::Kettle;
 use kettle_tests::raw_handshake::{RawHandshake, RawHello};
 use kettle_tests::raw_session::{RawSession, Received};
 use kettle_tests::record::{APPLICATION_DATA, HANDSHAKE};
-use kettle_tests::setup::Setup;
+
+use super::*;
 
 const V1: &[u8] = b"PROXY TCP4 192.0.2.7 192.0.2.1 40000 443\r\n";
 const V2: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\x02\x07\xc0\0\x02\x01\x9c\x40\x01\xbb";

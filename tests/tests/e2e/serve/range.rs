@@ -1,12 +1,6 @@
 //! Parts of files, by every path: their borders lie within records, on them and across.
 
-use kettle_tests::client::Client;
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::paths_here;
-use kettle_tests::http::{Connection, Response, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
+use super::*;
 
 #[test]
 fn one_range_is_sent_by_every_path() {

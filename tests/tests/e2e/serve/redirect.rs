@@ -1,11 +1,6 @@
 //! The plain listener that only says where to find the same thing over HTTPS.
 
-use std::io::Read;
-
-use kettle_tests::client::Wire;
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use super::*;
 
 #[test]
 fn plain_http_is_sent_to_https() {

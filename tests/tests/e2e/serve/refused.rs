@@ -1,12 +1,9 @@
 //! Requests that others might understand differently are refused, and whatever follows them on the connection is not
 //! taken for a request.
 
-use kettle_tests::client::End;
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
 use kettle_tests::transcript::contains;
+
+use super::*;
 
 /// What arrives, and the status of the only answer. The tables of `kettle_http` have every reason.
 const REFUSED: &[(&str, u16)] = &[

@@ -1,19 +1,9 @@
 //! Sessions that are resumed: by which means, by which worker, and when they must not be.
 
-use std::io::Write;
-
 use rustls::HandshakeKind;
 use rustls::client::{Resumption, Tls12Resumption};
 
-use kettle_tests::backend::{Backend, backend};
-use kettle_tests::certificate::{Kind, issue};
-use kettle_tests::client::{Client, Dialer};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::paths_here;
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{Suite, TLS12_AES_128, TLS13_AES_128};
+use super::*;
 
 #[test]
 fn tls13_tickets_are_known_to_every_worker() {

@@ -1,12 +1,6 @@
 //! Several sites at one address: certificates by name, sites by Host, and what each site adds to its responses.
 
-use kettle_tests::certificate::{Kind, issue};
-use kettle_tests::client::Dialer;
-use kettle_tests::environment::wait_until;
-use kettle_tests::http::{Connection, Response};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
+use super::*;
 
 #[test]
 fn the_name_asked_for_decides_the_certificate_and_the_site() {

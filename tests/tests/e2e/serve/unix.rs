@@ -1,26 +1,16 @@
 //! Listeners on Unix sockets.
 
-use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
-use rustix::process::Signal;
+use kettle_tests::backend::answer;
 use tempfile::TempDir;
 
-use kettle_tests::backend::{Backend, answer, backend};
-use kettle_tests::client::Dialer;
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::wait_until;
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
-use kettle_tests::tool::Tool;
+use super::*;
 
 const NOTHING: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 

@@ -1,12 +1,8 @@
 //! The state that workers share does not make them wait for each other.
 
-use kettle_tests::environment::{bench_or_skip, patience};
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
-use kettle_tests::tool::Tool;
-use rustix::process::Signal;
+use kettle_tests::environment::bench_or_skip;
+
+use super::*;
 
 /// As under a unit or in a container whose filter of system calls does not know better.
 #[test]

@@ -1,17 +1,6 @@
 //! Which server of a backend gets a connection: limits, failures, checks, the operator's word.
 
-use std::io::Write;
-use std::net::{Shutdown, SocketAddr};
-use std::thread;
-
-use kettle_tests::backend::{Backend, backend, read_exactly};
-use kettle_tests::client::{Client, Dialer, End};
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::unused_address;
-use kettle_tests::suite::ONE_OF_EACH_VERSION;
-
-use super::before_app;
+use super::*;
 
 fn balancing(settings: &str, servers: &str) -> Kettle {
     let app = format!("\n[[backend]]\nname = \"app\"\n{settings}\n{servers}");

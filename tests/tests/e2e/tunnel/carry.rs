@@ -1,21 +1,8 @@
 //! Bytes that are sent arrive, both ways, by every path.
 
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
-use std::thread;
-
-use kettle_tests::backend::{Backend, read_exactly, read_to_end};
-use kettle_tests::client::{Dialer, End};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{kernel_tls_or_skip, scaled};
-use kettle_tests::http::Connection;
 use kettle_tests::kernel_counts::KernelCounts;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::unused_address;
-use kettle_tests::suite::{ONE_OF_EACH_VERSION, SUITES};
-use kettle_tests::tool::Tool;
 
-use super::{before, terminator};
+use super::*;
 
 #[test]
 fn every_suite_is_carried_and_logged() {

@@ -1,18 +1,11 @@
 //! Clients that show certificates before they are carried to a backend.
 
-use std::io::Write;
-
-use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end};
 use kettle_tests::certificate::{ClientAuthority, Issued};
-use kettle_tests::client::{Dialer, End, end_of};
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{ONE_OF_EACH_VERSION, Suite};
 use rustls::HandshakeKind;
 use rustls::client::Resumption;
 
 use super::introduction::{read_v2, values};
+use super::*;
 
 /// A site that lets in whom this authority knows, and has a backend with these settings.
 fn asking(authority: &ClientAuthority, settings: &str, at: &Backend) -> Kettle {

@@ -1,19 +1,12 @@
 //! The ends of tunnels: what one side's end tells the other, and nothing more than is true.
 
-use std::io::{ErrorKind, Write};
-use std::net::{Shutdown, TcpStream};
-use std::thread;
+use std::io::ErrorKind;
 
-use kettle_tests::backend::{Backend, backend as describe, read_exactly, read_to_end};
-use kettle_tests::client::{Dialer, End, Wire};
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::unused_address;
-use kettle_tests::suite::ONE_OF_EACH_VERSION;
+use kettle_tests::backend::backend as describe;
 use rustix::process::Signal;
 use socket2::SockRef;
 
-use super::{before, before_app, terminator};
+use super::*;
 
 /// A tunnel with a client that has said hello, and its server that has heard it.
 fn greeted(

@@ -1,21 +1,10 @@
 //! The kernel fails in the middle of a tunnel: it goes on in user space, or ends without a byte of plaintext and without a
 //! close_notify.
 
-use std::io::Write;
-use std::net::{Shutdown, TcpStream};
-use std::thread;
-
-use kettle_tests::backend::{Backend, read_exactly};
-use kettle_tests::client::{Client, Dialer, End};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::kernel_tls_or_skip;
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
 use kettle_tests::record::whole_records;
-use kettle_tests::suite::{ONE_OF_EACH_VERSION, Suite};
 use kettle_tests::transcript::contains;
 
-use super::before;
+use super::*;
 use crate::kernel::failure::fail_nth_call;
 
 /// A tunnel that stands, and whose sending side has not moved into the kernel yet.

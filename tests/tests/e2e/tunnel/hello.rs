@@ -1,17 +1,10 @@
 //! Hellos that are looked into and handed on, in any two pieces, and what is none.
 
-use std::io::{Read, Write};
-
-use kettle_tests::backend::{Backend, backend, read_exactly};
-use kettle_tests::client::{Dialer, Wire};
-use kettle_tests::environment::scaled;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::raw_handshake::{ALPN, RawHello, SERVER_NAME};
-use kettle_tests::setup::Setup;
+use kettle_tests::raw_handshake::{ALPN, SERVER_NAME};
 use rustix::process::Signal;
 use rustls::crypto::aws_lc_rs::kx_group;
 
-use super::{before, terminator};
+use super::*;
 
 /// A listener that hands connections for `localhost` to the first, and all others to the second.
 fn passing(named: &Backend, others: &Backend) -> Kettle {

@@ -1,20 +1,10 @@
 //! TLS with the programs that people use for the same, in both roles: theirs ends what ours begins, and the other way round.
 
-use std::fs;
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::path::Path;
-
-use kettle_tests::backend::{Backend, backend};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{go_program_or_skip, patience};
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::{Tool, wait_until_listening};
+use kettle_tests::environment::go_program_or_skip;
+use kettle_tests::tool::wait_until_listening;
 
 use super::peers::Peer;
-use super::{VERIFIED, before, terminator};
+use super::*;
 
 const HAPROXY: &str = "\
 defaults

@@ -1,15 +1,6 @@
 //! The words to a backend about a connection, by its PROXY header.
 
-use std::net::{Shutdown, TcpStream};
-
-use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end};
-use kettle_tests::client::{Dialer, Wire};
-use kettle_tests::environment::patience;
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-
-use super::VERIFIED;
+use super::*;
 
 fn introducing(version: &str, listener: &str, at: &Backend) -> Kettle {
     let listener = format!("kind = \"tls\"\nbackend = \"app\"\n{listener}");

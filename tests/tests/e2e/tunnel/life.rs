@@ -1,22 +1,13 @@
 //! Tunnels while something else changes: the sides at different times, the kill switch, the configuration.
 
-use std::io::{ErrorKind, Write};
-use std::net::{Shutdown, TcpStream};
-use std::thread;
+use std::io::ErrorKind;
 
 use aws_lc_rs::digest::{Context, SHA256};
-use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end};
-use kettle_tests::client::{Client, Dialer, End, end_of};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{has_kernel_tls, patience, scaled};
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::ONE_OF_EACH_VERSION;
+use kettle_tests::environment::has_kernel_tls;
 use rustls::AlertDescription;
 use socket2::SockRef;
 
-use super::{before, before_app, terminator};
+use super::*;
 
 fn paths() -> &'static [&'static str] {
     if has_kernel_tls() { &["user", "kernel-splice", "auto"] } else { &["user"] }

@@ -1,11 +1,8 @@
 //! Open tunnels as the operator sees them.
 
-use kettle_tests::backend::{Backend, backend};
-use kettle_tests::client::Client;
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
 use serde_json::Value;
+
+use super::*;
 
 /// A client that has had so many bytes and has said as many.
 fn echoed(kettle: &Kettle, bytes: usize) -> Client {

@@ -1,22 +1,14 @@
 //! A mail server and a mail client that others wrote, on both sides of STARTTLS.
 
-use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::time::Instant;
 
-use kettle_tests::backend::backend;
-use kettle_tests::certificate::{Kind, issue};
-use kettle_tests::environment::{patience, skip};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::{Running, Tool, wait_until_listening};
+use kettle_tests::tool::{Running, wait_until_listening};
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
-use super::originator_after;
+use super::*;
 
 /// Python's aiosmtpd, which prints the mails it gets.
 struct MailServer {

@@ -1,17 +1,8 @@
 //! TLS that begins here: towards servers whose certificates are verified.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
-
-use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end};
 use kettle_tests::certificate::ClientAuthority;
-use kettle_tests::client::{Dialer, End};
-use kettle_tests::http::{Connection, get};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::Tool;
 
-use super::{VERIFIED, terminator};
+use super::*;
 
 /// Plain in, TLS to this server.
 fn originator(to: &Kettle, tls: &str) -> Kettle {

@@ -1,16 +1,11 @@
 //! Two things at once: what a client may put into one write, on every path.
 
-use std::io::Write;
-use std::net::{Shutdown, TcpStream};
-
-use kettle_tests::backend::{Backend, read_exactly, read_to_end};
 use kettle_tests::environment::{has_kernel_tls, kernel_changes_keys};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::raw_handshake::{RawHandshake, RawHello};
+use kettle_tests::raw_handshake::RawHandshake;
 use kettle_tests::raw_session::{Direction, RawSession, Received};
 use kettle_tests::record::{ALERT, APPLICATION_DATA, HANDSHAKE};
 
-use super::before;
+use super::*;
 
 const UPDATE: [u8; 5] = [24, 0, 0, 1, 0];
 const UPDATE_REQUESTED: [u8; 5] = [24, 0, 0, 1, 1];

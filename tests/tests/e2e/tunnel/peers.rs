@@ -1,20 +1,11 @@
 //! Beside the programs that people use for the same: before them, behind them, with their PROXY headers.
 
-use std::fs;
-use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
-use kettle_tests::backend::{Backend, backend};
-use kettle_tests::client::Dialer;
-use kettle_tests::environment::skip;
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::{Running, Tool, wait_until_listening};
+use kettle_tests::tool::{Running, wait_until_listening};
 use tempfile::TempDir;
 
-use super::{VERIFIED, before, before_app, terminator};
+use super::*;
 
 /// One of them, with a folder of its own.
 pub(crate) struct Peer {

@@ -1,20 +1,14 @@
 //! PostgreSQL on both sides: psql through us, and its server behind TLS that we begin.
 
-use std::fs;
-use std::net::SocketAddr;
 use std::os::unix::fs::chown;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use kettle_tests::backend::backend;
-use kettle_tests::certificate::{Kind, authority_pem, issue};
-use kettle_tests::environment::skip;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::{Running, Tool};
+use kettle_tests::certificate::authority_pem;
+use kettle_tests::tool::Running;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tempfile::TempDir;
 
-use super::originator_after;
+use super::*;
 
 /// A server with an empty database, and a certificate of its own. It answers with and without TLS.
 struct Database {

@@ -1,18 +1,9 @@
 //! The bytes before TLS or before the server, in one write with what follows them or in any two pieces.
 
-use std::io::Write;
-use std::net::{Shutdown, TcpStream};
-
-use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end};
-use kettle_tests::client::{Dialer, Wire};
-use kettle_tests::environment::{patience, scaled};
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::raw_handshake::{RawHandshake, RawHello};
+use kettle_tests::raw_handshake::RawHandshake;
 use kettle_tests::record::APPLICATION_DATA;
-use kettle_tests::setup::Setup;
 
-use super::{VERIFIED, before, terminator};
+use super::*;
 
 const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 const ADDRESSES: [u8; 12] = [192, 0, 2, 7, 192, 0, 2, 1, 0x9c, 0x40, 0x01, 0xbb];

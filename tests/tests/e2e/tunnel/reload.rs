@@ -1,20 +1,11 @@
 //! A reload changes what new connections get, and no tunnel.
 
-use std::io::Write;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Instant;
 
-use kettle_tests::backend::{Backend, backend, read_exactly};
-use kettle_tests::client::{Client, Dialer, End};
-use kettle_tests::content::content;
-use kettle_tests::environment::{patience, raise_open_files_limit, scaled};
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use kettle_tests::environment::raise_open_files_limit;
 
-use super::{before, before_app};
+use super::*;
 
 fn ping(client: &mut Client) {
     echoed(client, b"ping");

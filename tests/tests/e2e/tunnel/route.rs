@@ -1,22 +1,10 @@
 //! Which backend a connection goes to, and who is turned away.
 
-use std::io::Write;
-use std::net::SocketAddr;
-use std::thread;
-
-use kettle_tests::backend::{Backend, backend, read_exactly};
-use kettle_tests::certificate::{Kind, issue};
-use kettle_tests::client::{Client, Dialer, End, Wire, end_of};
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::raw_handshake::RawHello;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::ONE_OF_EACH_VERSION;
 use rustls::AlertDescription;
 use rustls::crypto::SupportedKxGroup;
 use rustls::crypto::aws_lc_rs::kx_group;
 
-use super::before;
+use super::*;
 
 /// Sends its name to whoever connects.
 fn saying(name: &'static str) -> SocketAddr {

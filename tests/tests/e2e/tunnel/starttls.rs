@@ -1,20 +1,10 @@
 //! Dialogues in plain text before TLS, as the server and as the client of them.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::thread;
+use std::io::{BufRead, BufReader};
 
-use kettle_tests::backend::{Backend, backend, read_exactly};
-use kettle_tests::client::{Dialer, End, Wire, end_of};
-use kettle_tests::environment::patience;
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::ONE_OF_EACH_VERSION;
-use kettle_tests::tool::Tool;
 use rustls::AlertDescription;
 
-use super::{VERIFIED, before, terminator};
+use super::*;
 
 /// A mail server without TLS: it greets, and answers EHLO and QUIT.
 fn mail_server() -> SocketAddr {

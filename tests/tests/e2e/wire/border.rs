@@ -4,22 +4,17 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use kettle_tests::false_start::EarlyKeys;
+use kettle_tests::raw_handshake::{PSK_KEY_EXCHANGE_MODES, RawHandshake, RawHello};
+use kettle_tests::raw_session::{Direction, RawSession, Received};
+use kettle_tests::record::{ALERT, APPLICATION_DATA, HANDSHAKE};
+use kettle_tests::suite::TLS12_CHACHA20;
 use rustls::AlertDescription::{BadRecordMac, UnexpectedMessage};
 use rustls::HandshakeKind;
 use rustls::client::{Resumption, Tls12Resumption};
 use serde_json::{Value, json};
 
-use kettle_tests::client::{Client, Dialer, End};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::paths_here;
-use kettle_tests::false_start::EarlyKeys;
-use kettle_tests::http::{Connection, get};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::raw_handshake::{PSK_KEY_EXCHANGE_MODES, RawHandshake, RawHello};
-use kettle_tests::raw_session::{Direction, RawSession, Received};
-use kettle_tests::record::{ALERT, APPLICATION_DATA, HANDSHAKE};
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{Suite, TLS12_AES_128, TLS12_CHACHA20};
+use super::*;
 
 /// With tickets rustls has something to send behind the Finished, without it has not.
 #[test]

@@ -1,13 +1,6 @@
 //! A connection whose responses are complete ends with close_notify, by every path; one that was cut never does.
 
-use kettle_tests::client::{Dialer, End};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::paths_here;
-use kettle_tests::http::{Connection, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{ONE_OF_EACH_VERSION, TLS13_AES_128};
-use kettle_tests::tool::Tool;
+use super::*;
 
 #[test]
 fn a_response_that_announced_the_end_is_followed_by_close_notify() {

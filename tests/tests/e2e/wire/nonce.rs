@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use kettle_tests::environment::paths_here;
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
 use kettle_tests::record::{CHANGE_CIPHER_SPEC, Record};
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{TLS12_AES_128, TLS12_AES_256};
+use kettle_tests::suite::TLS12_AES_256;
+
+use super::*;
 
 #[test]
 fn no_explicit_nonce_is_sent_twice() {

@@ -1,12 +1,8 @@
 //! Records are as large as they can be: a head and a small body share one, a large body fills them.
 
-use kettle_tests::client::Client;
-use kettle_tests::environment::paths_here;
-use kettle_tests::http::{Connection, request};
-use kettle_tests::kettle::Kettle;
 use kettle_tests::record::whole_records;
-use kettle_tests::setup::Setup;
-use kettle_tests::suite::{ONE_OF_EACH_VERSION, SUITES, Suite, TLS13_AES_128};
+
+use super::*;
 
 #[test]
 fn a_head_and_a_small_body_share_one_record() {

@@ -12,15 +12,15 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::unix::fs::symlink;
 use std::time::{Duration, SystemTime};
 
-use kettle_tests::environment::wait_until;
-use kettle_tests::setup::unused_ip;
-
-use super::super::*;
-use super::NGINX_PROGRAM;
 use answer::{Answer, Kept};
 use behind::{Asked, Behind};
 use compare::{differences, shown};
 use format::{Ask, Case};
+use kettle_tests::prelude::*;
+use kettle_tests::setup::unused_ip;
+
+use super::super::*;
+use super::NGINX_PROGRAM;
 
 /// A test for each file of cases.
 macro_rules! files {

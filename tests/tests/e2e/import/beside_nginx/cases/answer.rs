@@ -3,10 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
-use kettle_tests::client::Dialer;
-use kettle_tests::environment::patience;
-use kettle_tests::http::Connection;
-use kettle_tests::tool::Tool;
+use kettle_tests::prelude::*;
 use rustls::crypto::aws_lc_rs::kx_group;
 use socket2::{Domain, Socket, Type};
 
