@@ -17,7 +17,6 @@ pub mod object;
 pub mod open_cache;
 pub mod precompressed;
 pub mod programs;
-pub mod respond;
 pub mod root;
 
 pub use kettle_runtime::open_file::OpenFile;

@@ -6,18 +6,20 @@
 mod compress;
 mod walk;
 
+use std::borrow::Cow;
 use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use kettle_config::Expires;
 use kettle_exchange::error_page::{self, ErrorPage};
-use kettle_exchange::request::{Head, Presented, Request};
+use kettle_exchange::request::{FileQuestion, Head, Presented, Request, as_read_otherwise};
 use kettle_exchange::response::{
     Answer, CACHE_CONTROL, ConfiguredFields, LogNotes, Response, forbidding, make_private,
     set_expires,
 };
 use kettle_http::forwarded::Scheme;
+use kettle_http::target::Target;
 use kettle_kernel::bug;
 use kettle_runtime::access_log::RequestId;
 use kettle_runtime::clock::{Clock as _, CoarseClock};
@@ -27,11 +29,15 @@ use kettle_upstream::Pool;
 
 use crate::files::handler::Files;
 use crate::guard::{CacheControl, Guards};
-use crate::proxy_cache;
+use crate::proxy_cache::{self, Begun};
+use crate::route::before::Beforehand;
 use crate::route::{Handler, Route, Router, Site};
 use crate::words::{Asked, Words};
 use compress::compress;
-use walk::{Outcome, Start, configured_of, is_slash_refused, is_whole_of, respond_slowly};
+use walk::{
+    Failure, Outcome, configured_of, fixed_answer, is_slash_refused, is_whole_of, look, path_of,
+    respond_slowly, take_query,
+};
 
 /// The parts with which a worker answers requests.
 pub struct Responder {
@@ -43,6 +49,45 @@ pub struct Responder {
     pub pool: Rc<Pool>,
     /// The store of bodies that a server gets as a whole.
     pub spool: Arc<Spool>,
+}
+
+/// The progress of a request before it waited for anything.
+struct Start<'s> {
+    /// The route that is to answer.
+    route: Option<&'s Route>,
+    /// The path by which it was found, if that is not the one that was asked for.
+    path: Option<String>,
+    /// The progress with what a store may have.
+    begun: Option<Box<Begun>>,
+    /// The last of what comes before routes that has done anything.
+    behind: Option<usize>,
+    /// The reason for the path, if it is not the one that was asked for.
+    led: Led,
+    /// The outcome, if no route is asked. Boxed: most requests carry none.
+    outcome: Option<Box<Result<Answer, Failure>>>,
+}
+
+/// The reason for a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Led {
+    /// The client.
+    Not,
+    /// A file, or what a server handed over.
+    ByFile,
+    /// An error. The route that has answered the path that was asked for says nothing of its page.
+    ByError,
+}
+
+impl<'s> Start<'s> {
+    /// At the route of the path that was asked for.
+    fn at(route: Option<&'s Route>) -> Self {
+        Self { route, path: None, begun: None, behind: None, led: Led::Not, outcome: None }
+    }
+
+    /// At a path that files led to: an index, a fallback or a page.
+    fn led(path: String, led: Led) -> Self {
+        Self { path: Some(path), led, ..Self::at(None) }
+    }
 }
 
 /// Answers a request: the one seam between protocols and handlers.
@@ -114,6 +159,77 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
         Answer::Nothing(nothing) => nothing.log = site.log(route).clone(),
     }
     answer
+}
+
+impl Site {
+    /// Asks what comes before all routes, and looks for the route then. A wanted fact on files stops it: it goes on from there
+    /// once that is known.
+    fn go_on<'s>(
+        &'s self,
+        start: &mut Start<'s>,
+        request: &mut Request<'_>,
+    ) -> Option<FileQuestion> {
+        while start.outcome.is_none() {
+            let asked = Asked::of(request);
+            // Most sites ask nothing before, and each request comes by here.
+            if self.before().is_empty() {
+                let Ok(path) = path_of(asked.head, start.path.as_deref()) else { break };
+                start.route = self.route(path, asked);
+                return request.files.take_wanted();
+            }
+            let Ok(target) = asked.head.target() else { break };
+            let target = Target { path: start.path.as_deref().unwrap_or(target.path), ..target };
+            let first = self.first_before(target, asked, start);
+            if let Some(wanted) = request.files.take_wanted() {
+                return Some(wanted);
+            }
+            let Some((number, outcome)) = first else {
+                start.route = self.route(target.path, asked);
+                return request.files.take_wanted();
+            };
+            // A part of the path that another program reads would be lost with it.
+            if let (Ok(Beforehand::Rewritten(_)), Some(Cow::Owned(plain))) =
+                (&outcome, as_read_otherwise(target.path))
+                && !self.before().take_alike(target.path, &plain, asked, self.words())
+            {
+                start.outcome = Some(Box::new(Err(400_u16.into())));
+                break;
+            }
+            start.behind = Some(number);
+            start.outcome = Some(Box::new(match outcome {
+                // The rest is held against that path.
+                Ok(Beforehand::Rewritten(rewritten)) => {
+                    start.path = Some(take_query(rewritten, request));
+                    continue;
+                }
+                Ok(Beforehand::Redirect(response)) => Ok(response.into()),
+                Ok(Beforehand::Fixed(fixed)) => {
+                    fixed_answer(&fixed, target.path, asked, self.words())
+                }
+                Err(error) => Err(error.into()),
+            }));
+        }
+        None
+    }
+
+    /// The same, with what is wanted of files.
+    async fn go_on_knowing<'s>(
+        &'s self,
+        files: &Files,
+        start: &mut Start<'s>,
+        wanted: FileQuestion,
+        request: &mut Request<'_>,
+    ) {
+        let mut wanted = Some(wanted);
+        while let Some(next) = wanted {
+            if let Err(error) = Box::pin(look(files, self, next, request)).await {
+                start.route = None;
+                start.outcome = Some(Box::new(Err(error.into())));
+                return;
+            }
+            wanted = self.go_on(start, request);
+        }
+    }
 }
 
 /// Adds cookies of a service that let the client in. A response that has one is for this client, whatever is said of the rest.

@@ -1,15 +1,22 @@
-//! A file ready to be answered with: its content, its validators, and fields.
+//! A file ready to be answered with: its content, its validators, and fields, and the response that these make: preconditions and
+//! ranges.
 
 use std::cell::Cell;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use kettle_exchange::response::{Body, Part};
+use kettle_exchange::error_page::HttpError;
+use kettle_exchange::request::Head;
+use kettle_exchange::response::{Body, Part, Response, ResponseFields};
+use kettle_http::conditional::{self, Selection, Validators};
 use kettle_http::date::write_imf_fixdate;
 use kettle_http::h1::write::write_field;
-use kettle_http::range::ByteRange;
+use kettle_http::multipart::Boundary;
+use kettle_http::range::{self, ByteRange};
 use kettle_kernel::file_stamp::{CLOCK_GRANULARITY_MAX, FileStamp};
+use kettle_runtime::clock::Clock;
 
 use super::OpenFile;
 use super::file_route::{FileRoute, Validation};
@@ -113,17 +120,17 @@ pub struct Lines {
 
 impl Lines {
     /// Returns the fields that a 304 has too: validators, caching and the operator's fields.
-    pub fn shared(&self) -> Bytes {
+    fn shared(&self) -> Bytes {
         self.bytes.slice(..self.shared_end)
     }
 
     /// The above and the content coding.
-    pub fn with_coding(&self) -> Bytes {
+    fn with_coding(&self) -> Bytes {
         self.bytes.slice(..self.coding_end)
     }
 
     /// The above and the content type.
-    pub fn all(&self) -> Bytes {
+    fn all(&self) -> Bytes {
         self.bytes.clone()
     }
 }
@@ -198,6 +205,66 @@ impl Entry {
         }
     }
 
+    /// Answers GET or HEAD.
+    ///
+    /// # Errors
+    /// 412 if a condition of the request does not hold, 416 if no range lies inside the file.
+    pub fn respond(&self, head: &Head, clock: &dyn Clock) -> Result<Response, HttpError> {
+        if !is_conditional_or_ranged(head) {
+            return Ok(self.whole());
+        }
+        let &Self { ref etag, modified, shares_date, validation, .. } = self;
+        let Validation { since, ranges_max, .. } = validation;
+        let validators = Validators { etag, modified, shares_date, since };
+        let length = Some(self.content.bytes()).filter(|_| ranges_max > 0);
+        Ok(match conditional::select(head, &validators, length, clock.wall())? {
+            Selection::Whole => self.whole(),
+            Selection::NotModified => {
+                let fields = ResponseFields::ready(self.lines.shared());
+                Response::new(304, fields, Body::Empty)
+            }
+            Selection::Ranges(spans) if spans.len() > usize::from(ranges_max) => self.whole(),
+            Selection::Ranges(spans) => match *spans {
+                [span] => self.one_range(span),
+                _ => self.several_ranges(&spans),
+            },
+        })
+    }
+
+    fn whole(&self) -> Response {
+        Response::new(200, ResponseFields::ready(self.lines.all()), self.content.whole())
+    }
+
+    fn one_range(&self, span: ByteRange) -> Response {
+        let mut content_range = Vec::with_capacity(CONTENT_RANGE_BYTES);
+        range::write_content_range(&mut content_range, span, self.content.bytes());
+        let fields = ResponseFields::ready(self.lines.all()).with("content-range", content_range);
+        let body = match self.content.part(span) {
+            Part::Memory(bytes) => Body::Memory(bytes),
+            Part::File { file, span } => Body::File { file, span },
+        };
+        Response::new(206, fields, body)
+    }
+
+    /// `multipart/byteranges` (RFC 9110 §14.6).
+    fn several_ranges(&self, spans: &[ByteRange]) -> Response {
+        let boundary = Boundary::new(unpredictable_seed());
+        let mut parts = Vec::with_capacity(2 * spans.len() + 1);
+        for span in spans {
+            let mut part_head = Vec::with_capacity(PART_HEAD_BYTES);
+            let content_type = Some(self.content_type.as_bytes());
+            boundary.write_part_head(&mut part_head, content_type, *span, self.content.bytes());
+            parts.push(Part::Memory(part_head.into()));
+            parts.push(self.content.part(*span));
+        }
+        let mut end = Vec::new();
+        boundary.write_end(&mut end);
+        parts.push(Part::Memory(Bytes::from(end)));
+        let fields = ResponseFields::ready(self.lines.with_coding());
+        let fields = fields.with("content-type", boundary.content_type());
+        Response::new(206, fields, Body::Parts(parts))
+    }
+
     /// True if a later change of the file is sure to be told by looking at it.
     pub fn is_settled(&self) -> bool {
         self.is_settled
@@ -249,6 +316,23 @@ fn etag(route: &FileRoute, facts: &Facts, mark: Mark) -> String {
     }
 }
 
+/// One pass over the names instead of a search for each of the six that matter. May err on the
+/// side of `true`.
+fn is_conditional_or_ranged(head: &Head) -> bool {
+    head.headers().any(|(name, _)| match name {
+        [b'i' | b'I', b'f' | b'F', b'-', ..] => true,
+        [b'r' | b'R', ..] => name.eq_ignore_ascii_case(b"range"),
+        _ => false,
+    })
+}
+
+/// Keyed hashes of nothing: nobody who writes a file can foresee them, and guessing one only
+/// confuses the client that asked for several ranges of that file.
+fn unpredictable_seed() -> u128 {
+    let half = || u128::from(RandomState::new().hash_one(()));
+    half() << 64 | half()
+}
+
 /// False for the times that stand for none: the beginnings of the clocks of Unix and of archives, whatever the time zone.
 fn is_dated(identity: &FileStamp) -> bool {
     identity.modified.0 >= DATED_SECONDS_MIN
@@ -256,6 +340,10 @@ fn is_dated(identity: &FileStamp) -> bool {
 
 /// 1980-01-02.
 const DATED_SECONDS_MIN: i64 = 315_619_200;
+/// The longest `content-range`, about.
+const CONTENT_RANGE_BYTES: usize = 64;
+/// A part's head, about.
+const PART_HEAD_BYTES: usize = 160;
 /// A file's lines, about.
 const HEAD_BYTES: usize = 320;
 

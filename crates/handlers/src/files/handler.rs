@@ -40,7 +40,6 @@ use super::locate::{self, Found, LocateOutcome};
 use super::marks::Marks;
 use super::open_cache::{KeyRef, OpenCache, Remembered};
 use super::precompressed::CodingPreference;
-use super::respond;
 use super::root::Root;
 use crate::redirect::{path_and_query, redirect};
 
@@ -160,7 +159,7 @@ impl Files {
         if range::requested(head).is_some() && !entry.is_unchanged() {
             return None;
         }
-        let response = respond::respond(&entry, head, &*self.clock);
+        let response = entry.respond(head, &*self.clock);
         if response.is_ok() {
             self.metrics.cache_hit();
         }
@@ -263,8 +262,8 @@ impl Files {
             self.finder.release(found);
             return refused;
         }
-        let entry = self.entry(route, key, found, root, look).await;
-        respond::respond(&*entry.map_err(locate::status_of)?, head, &*self.clock)
+        let entry = self.entry(route, key, found, root, look).await.map_err(locate::status_of)?;
+        entry.respond(head, &*self.clock)
     }
 
     /// Returns the lookup. If the root was replaced, all remembered entries are dropped first, by any worker.

@@ -15,17 +15,18 @@ use kettle_http::RequestError;
 use kettle_http::target::{Target, climbs};
 use kettle_runtime::disk::DiskDeadline;
 
-use super::{Responder, own_page};
+use super::{Led, Responder, Start, own_page};
 use crate::forward_auth::{self, Stopped};
 use crate::guard::{CacheControl, Refusal};
 use crate::proxy_cache::Begun;
 use crate::route::{Route, Site};
 use crate::words::Asked;
 use handed::HandedOver;
-use handling::{Looked, by_handler, not_found, path_of};
+use handling::{Looked, by_handler, not_found};
+pub(super) use handling::{fixed_answer, path_of};
 use in_place::{in_place_of, intercepted};
-pub(super) use start::Start;
-use start::{Led, knowing, take_query};
+use start::knowing;
+pub(super) use start::{look, take_query};
 
 /// The reason why a request gets an error.
 pub(super) enum Failure {

@@ -7,9 +7,8 @@ use kettle_exchange::response::{Answer, Body, LogNotes, Response, SendRate};
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::message::AsAsked;
 
-use super::Start;
-use super::start::Led;
 use crate::files::handler::Files;
+use crate::respond::{Led, Start};
 use crate::route::{Route, Site};
 
 /// All that was handed over on the way of a request.

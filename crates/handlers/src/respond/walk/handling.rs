@@ -173,11 +173,14 @@ fn is_for_many(proxied: &ProxyRoute, path: Option<&str>, request: &Request<'_>) 
 }
 
 /// This path, or else the one that was asked for.
-pub(super) fn path_of<'p>(head: &'p Head, path: Option<&'p str>) -> Result<&'p str, HttpError> {
+pub(in crate::respond) fn path_of<'p>(
+    head: &'p Head,
+    path: Option<&'p str>,
+) -> Result<&'p str, HttpError> {
     path.map_or_else(|| head.path().map_err(|error| error.status().into()), Ok)
 }
 
-pub(super) fn fixed_answer(
+pub(in crate::respond) fn fixed_answer(
     fixed: &Fixed,
     path: &str,
     asked: Asked<'_>,

@@ -5,10 +5,10 @@ use kettle_exchange::request::Request;
 use kettle_exchange::response::{Answer, ConfiguredFields, Held, LogNotes, Response};
 use kettle_http::h1::framing::BodyFraming;
 
-use super::start::Led;
-use super::{Place, Responder, Start, Step, configured_of};
+use super::{Place, Responder, Step, configured_of};
 use crate::redirect::pattern::location_of;
 use crate::redirect::redirect;
+use crate::respond::{Led, Start};
 use crate::route::{Route, Site};
 use crate::words::Asked;
 
