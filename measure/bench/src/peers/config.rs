@@ -2,14 +2,13 @@
 //! may bring templates of their own with the same words between @.
 
 pub(super) mod haproxy;
-mod hitch;
 mod kettle;
 mod nginx;
-mod stunnel;
 
 use std::net::SocketAddr;
 use std::path::Path;
 
+use kettle_kernel::process;
 use kettle_loadgen::offer::ResumeBy;
 
 use super::error::PeerError;
@@ -65,8 +64,8 @@ pub fn filled_for(
         Program::Kettle => kettle::words(input),
         Program::Nginx => nginx::words(input),
         Program::Haproxy => haproxy::words(input),
-        Program::Hitch => hitch::words(input),
-        Program::Stunnel => stunnel::words(input),
+        Program::Hitch => of_hitch(input),
+        Program::Stunnel => of_stunnel(input),
     };
     // A program's own word for something comes before the common one.
     let words = words.into_iter().chain(common(input)).collect();
@@ -109,6 +108,24 @@ fn common(input: &ConfigInput<'_>) -> Words {
         ("CERTIFICATE_AND_KEY", identity.both.display().to_string()),
         ("BACKEND", setup.backend.map(|backend| backend.to_string()).unwrap_or_default()),
     ]
+}
+
+fn of_hitch(input: &ConfigInput<'_>) -> Words {
+    let backend = input.setup.backend;
+    let backend = backend.map(|to| format!("[{}]:{}", to.ip(), to.port())).unwrap_or_default();
+    // It insists on another user when it is started by root, and takes none otherwise.
+    let user = if process::is_root() { "user = \"nobody\"\ngroup = \"nogroup\"" } else { "" };
+    vec![("BACKEND_IN_BRACKETS", backend), ("USER", user.to_owned())]
+}
+
+fn of_stunnel(input: &ConfigInput<'_>) -> Words {
+    let sessions = match resume_by(input.setup) {
+        ResumeBy::Nothing => "sessionResume = no".to_owned(),
+        ResumeBy::SessionId => format!("sessionCacheSize = {SESSIONS_MAX}\noptions = NO_TICKET"),
+        // Tickets need no memory of sessions.
+        ResumeBy::Ticket | ResumeBy::EarlyData => "sessionCacheSize = 1".to_owned(),
+    };
+    vec![("SESSIONS", sessions)]
 }
 
 /// Replaces each `@WORD@`; a text for several lines keeps the placeholder's indentation. The error is one that does not exist.
