@@ -58,7 +58,7 @@ pub fn run(root: &Path) -> ExitCode {
 /// Every violation in the tree that no exception covers, and every exception that covers nothing.
 fn check(tree: &Tree) -> Vec<Violation> {
     let (workspace, mut violations) = Workspace::scan(tree);
-    for rule in RULES {
+    for (_, rule) in RULES {
         rule(tree, &workspace, &mut violations);
     }
     exceptions::apply(exceptions::LIST, violations)
@@ -67,22 +67,22 @@ fn check(tree: &Tree) -> Vec<Violation> {
 /// A rule reads the tree and adds what it finds.
 type Rule = fn(&Tree, &Workspace, &mut Vec<Violation>);
 
-const RULES: &[Rule] = &[
-    architecture::check,
-    arrows::check,
-    comments::check,
-    cycles::check,
-    dependencies::check,
-    links::check,
-    modules::check,
-    order::check,
-    pages::check,
-    purity::check,
-    size::check,
-    style_table::check,
-    text::check,
-    type_names::check,
-    unsafety::check,
+const RULES: &[(&str, Rule)] = &[
+    ("architecture", architecture::check),
+    ("arrows", arrows::check),
+    ("comments", comments::check),
+    ("cycles", cycles::check),
+    ("dependencies", dependencies::check),
+    ("links", links::check),
+    ("modules", modules::check),
+    ("order", order::check),
+    ("pages", pages::check),
+    ("purity", purity::check),
+    ("size", size::check),
+    ("style_table", style_table::check),
+    ("text", text::check),
+    ("type_names", type_names::check),
+    ("unsafety", unsafety::check),
 ];
 
 #[cfg(test)]

@@ -83,4 +83,14 @@ const PAGE: &str = "ARCHITECTURE.md";
 const CHARACTERS_MAX: usize = 36_000;
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::tidy::tests::found;
+
+    #[test]
+    fn a_map_that_is_too_long_is_caught() {
+        let page = "é".repeat(CHARACTERS_MAX + 1);
+        assert_eq!(found(check, &[(PAGE, &page)]).len(), 1);
+        assert_eq!(found(check, &[(PAGE, &page["é".len()..])]), []);
+    }
+}

@@ -119,6 +119,3 @@ const HOMES: &[(&str, &[&str])] = &[
     // System calls that need `unsafe` are the kernel crate's.
     ("libc", &["kettle-kernel"]),
 ];
-
-#[cfg(test)]
-mod tests;

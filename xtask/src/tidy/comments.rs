@@ -54,4 +54,14 @@ const HEADLESS: &[&str] = &["What", "Whether", "Who", "Whoever", "Whom", "How"];
 const PRIVATE_MAX: usize = 255;
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::tidy::tests::found;
+
+    #[test]
+    fn comments_of_private_items_are_counted() {
+        let one = "/// What is kept.\nfn f() {}\n// Who asks\n";
+        assert_eq!(found(check, &[("a.rs", one)]), []);
+        assert_eq!(found(check, &[("a.rs", &one.repeat(PRIVATE_MAX / 2 + 1))]).len(), 1);
+    }
+}

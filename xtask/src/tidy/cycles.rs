@@ -52,6 +52,3 @@ fn check_children(parent: &Module, edges: &[Edge<'_>], violations: &mut Vec<Viol
         violations.push(Violation::in_file(&parent.file, "module_cycle", message));
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -125,6 +125,3 @@ const PAGE: &str = "docs/dependencies.md";
 
 /// A workspace of its own; all other packages are members of the one at the root.
 const FUZZ: &str = "fuzz";
-
-#[cfg(test)]
-mod tests;

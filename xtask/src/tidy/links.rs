@@ -108,4 +108,19 @@ const PUBLISHED: &str = concat!("https://github.com/kettle-tls/kettle/", "blob/m
 const START: &str = "README.md";
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::tidy::tests::found;
+
+    #[test]
+    fn an_address_in_a_message_leads_to_a_page() {
+        let page = ("docs/a.md", "# A page\n");
+        for (end, is_broken) in
+            [("a.md#a-page.", false), ("a.md`", false), ("b.md", true), ("a.md#b", true)]
+        {
+            let message = format!("see {PUBLISHED}docs/{end}");
+            let tree = [("README.md", "[page](docs/a.md)"), page, ("crates/a/src/a.rs", &message)];
+            assert_eq!(found(check, &tree).len(), usize::from(is_broken), "{end}");
+        }
+    }
+}

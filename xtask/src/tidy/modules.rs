@@ -30,6 +30,3 @@ pub fn check(tree: &Tree, workspace: &Workspace, violations: &mut Vec<Violation>
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

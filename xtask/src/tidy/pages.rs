@@ -115,4 +115,13 @@ const LINES_WITHOUT_CONTENTS_MAX: usize = 150;
 const LEVELS: RangeInclusive<usize> = 1..=6;
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_heading_of_one_text_has_a_number() {
+        let anchors: Vec<_> =
+            headings("# A b\n## A b\n#no heading\n").map(|it| it.1.anchor).collect();
+        assert_eq!(anchors, ["a-b", "a-b-1"]);
+    }
+}

@@ -49,6 +49,3 @@ const CLIENTLESS: &str = "crates/handlers";
 const STREAM: [&str; 2] = ["kettle_tls", "stream"];
 
 const IMPURE_MODULES: &[&str] = &["env", "fs", "process", "thread"];
-
-#[cfg(test)]
-mod tests;

@@ -49,6 +49,3 @@ const CLIPPY: &str = "clippy.toml";
 const COMMANDS: &str = "xtask/src/main.rs";
 const STAGES: &str = "xtask/src/test.rs";
 const WORKFLOW: &str = ".github/workflows/dependencies.yml";
-
-#[cfg(test)]
-mod tests;

@@ -44,6 +44,3 @@ fn declared(line: &str) -> Option<(&str, bool)> {
 }
 
 const KEYWORDS: &[&str] = &["struct ", "enum ", "union ", "trait ", "type "];
-
-#[cfg(test)]
-mod tests;

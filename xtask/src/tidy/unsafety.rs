@@ -25,6 +25,3 @@ const HOME: &str = "crates/kernel";
 
 /// The macro of libfuzzer-sys expands to an exported C function, which the lint counts as unsafe.
 const FUZZ: &str = "fuzz";
-
-#[cfg(test)]
-mod tests;

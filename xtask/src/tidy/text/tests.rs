@@ -1,13 +1,10 @@
 //! Each text rule with a snippet it catches and one it lets pass.
 
 use super::*;
+use crate::tidy::tests::found;
 
 fn rules(path: &str, text: &str) -> Vec<&'static str> {
-    let tree = Tree::of(&[(path, text)]);
-    let (workspace, _) = Workspace::scan(&Tree::default());
-    let mut violations = Vec::new();
-    check(&tree, &workspace, &mut violations);
-    violations.into_iter().map(|violation| violation.rule).collect()
+    found(check, &[(path, text)]).into_iter().map(|violation| violation.rule).collect()
 }
 
 const DOC: &str = "//! What this file answers.\n";
