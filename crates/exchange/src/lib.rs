@@ -7,4 +7,3 @@
 pub mod error_page;
 pub mod request;
 pub mod response;
-pub mod response_head;

@@ -5,8 +5,11 @@ use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
+use kettle_config::ForwardAuth;
 use kettle_http::RequestError;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
+use kettle_http::h1::response::ResponseHead;
 use kettle_runtime::deadlines::BYTES_PER_SECOND_MIN;
 use kettle_tls::stream::{Received, Stream, StreamError};
 use kettle_tls::{PeerIdentity, Session};
@@ -14,28 +17,23 @@ use tokio::sync::Semaphore;
 
 mod client;
 mod concurrent_upload;
-mod connection_source;
 mod disconnect;
 mod file_facts;
 mod handed;
 mod parameters;
-mod program;
 mod source;
 mod stream_source;
-mod vouched;
 mod websocket;
 
 pub use client::Client;
 pub use concurrent_upload::{ConcurrentUpload, PieceSource, Rest, UploadEnd};
-pub use connection_source::ConnectionSource;
 pub use disconnect::{ClientWatch, Disconnected, disconnect};
-pub use file_facts::{FileFacts, FileQuestion, There};
+pub use file_facts::{FileFacts, FileQuestion, Program, There};
 pub use handed::{Handed, HandedTo};
 pub use parameters::as_read_otherwise;
-pub use program::Program;
+pub use source::ConnectionSource;
 use source::Source;
 pub use stream_source::{RequestStream, StreamClosed, StreamSource};
-pub use vouched::{Vouched, VouchedFields};
 pub use websocket::{websocket_accept, websocket_key};
 
 /// A request's head, in the bytes that were received.
@@ -59,6 +57,31 @@ pub struct Request<'c> {
     pub program: Option<Box<Program>>,
     /// The facts on files about which conditions ask.
     pub files: FileFacts,
+}
+
+/// Names, in lower case, and values that a backend is told in place of the client's.
+pub type VouchedFields = Arc<[(String, Vec<u8>)]>;
+
+/// The word of a service, for as long as its request lasts.
+#[derive(Debug)]
+pub struct Vouched {
+    /// The service that was asked, and how: what another route would ask alike is known.
+    pub by: Arc<ForwardAuth>,
+    /// The status of its refusal; `None` if the request may go on.
+    pub refused: Option<u16>,
+    /// The fields for a backend.
+    pub fields: VouchedFields,
+    /// Cookies that the client gets with the answer.
+    pub cookies: Vec<Vec<u8>>,
+    /// Its answer, unless that is remembered from before.
+    pub answer: Option<ResponseHead<Bytes>>,
+}
+
+impl Vouched {
+    /// The first header of this name in the service's answer.
+    pub fn said(&self, name: &str) -> Option<&[u8]> {
+        self.answer.as_ref()?.header_values(name).next()
+    }
 }
 
 /// The facts that a client presented when it connected.

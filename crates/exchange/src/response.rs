@@ -1,38 +1,34 @@
 //! The parts of a response: a status, its fields, and a body that says where its bytes are.
 //!
-//! A handler decides these. Their form is the matter of `response_head`; the body gets to the socket by `send` in `deliver`,
-//! for all protocols.
+//! A handler decides these. An edge writes the head, with what only the connection knows; the body gets to the socket by `send` in
+//! `deliver`, for all protocols.
 
 mod answer;
 mod configured;
 mod expires;
-mod held;
-mod log_notes;
-mod send_rate;
+mod growing;
 
 use std::any::Any;
 use std::io;
+use std::num::NonZeroU64;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_cache::{Fill, FillProgress, FillState, Waiting};
 use kettle_config::TxPathChoice;
-use kettle_http::h1::write::write_field;
+use kettle_http::HttpVersion;
+use kettle_http::h1::write::{write_content_length, write_field, write_status_line};
 use kettle_http::range::ByteRange;
 use kettle_runtime::access_log::Destination;
+use kettle_runtime::clock::DATE_LINE_BYTES;
 use kettle_runtime::encoder::Encoder;
 use kettle_runtime::open_file::OpenFile;
 use kettle_upstream::UpstreamBody;
 
-pub use answer::{Answer, Nothing, Upgraded};
+pub use answer::{Answer, Held, LogNotes, Logged, Nothing, Upgraded};
 pub use configured::{CACHE_CONTROL, ConfiguredFields, forbidding};
 pub use expires::{make_private, set_expires};
-pub use held::Held;
-pub use log_notes::{LogNotes, Logged};
-pub use send_rate::SendRate;
+pub use growing::{Growing, GrowingNext};
 
 /// A response, whatever protocol it leaves by.
 #[derive(Debug)]
@@ -84,6 +80,23 @@ impl Response {
                 _ => "closed_early",
             });
         }
+    }
+}
+
+/// The rate of a response, from some byte on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SendRate {
+    /// Bytes of the body in a second.
+    pub bytes_per_second: NonZeroU64,
+    /// Bytes that go at once before that.
+    pub after_bytes: u64,
+}
+
+impl SendRate {
+    /// That of a route; none if it has none.
+    pub fn of(route: &kettle_config::Route) -> Option<Self> {
+        let bytes_per_second = NonZeroU64::new(route.limit_rate?)?;
+        Some(Self { bytes_per_second, after_bytes: route.limit_rate_after })
     }
 }
 
@@ -238,10 +251,6 @@ pub(crate) fn lines_without(lines: &[u8], beginning: &str) -> Vec<u8> {
 /// Room for the few fields that are added to ready lines.
 const SPARE_BYTES: usize = 128;
 
-/// The distance that a client waits for that is not there yet, rather than having the backend asked for it: in 1.7 s at 10
-/// MB/s.
-const FAR_BYTES: u64 = 16 * 1_024 * 1_024;
-
 /// The place of the bytes of a body.
 #[derive(Debug)]
 pub enum Body {
@@ -273,85 +282,6 @@ pub struct Encoded {
     pub plain: Body,
     /// The encoder that compresses it.
     pub encoder: Encoder,
-}
-
-/// A body, or a part of one, that is sent as it arrives in a file.
-#[derive(Debug)]
-pub struct Growing {
-    fill: Fill,
-    /// The file.
-    pub file: Arc<OpenFile>,
-    /// The first byte that is sent, of the body.
-    start: u64,
-    /// The number of bytes; `None` if only the end will tell.
-    pub bytes: Option<u64>,
-    /// The time nothing may come.
-    pub patience: Duration,
-    /// Its one place among the readers. For as long as somebody has one, the fill is not given up.
-    place: Waiting,
-}
-
-impl Growing {
-    /// Takes a place among the readers of `fill`, whose file this is.
-    pub fn new(
-        fill: &Fill,
-        file: Arc<OpenFile>,
-        start: u64,
-        bytes: Option<u64>,
-        patience: Duration,
-    ) -> Self {
-        Self { fill: fill.clone(), file, start, bytes, patience, place: fill.wait() }
-    }
-
-    /// Returns the bytes of the whole body that are in the file.
-    pub fn filled_bytes(&self) -> u64 {
-        self.fill.progress().filled
-    }
-
-    /// Ready once there is more than `seen` bytes of the whole body, or nothing more will come.
-    pub fn poll_more(&mut self, context: &mut Context<'_>, seen: u64) -> Poll<()> {
-        self.place.poll(context, seen).map(drop)
-    }
-
-    /// True if it begins so far behind what is there that the backend itself is quicker.
-    pub fn is_far(&self) -> bool {
-        self.start > self.filled_bytes().saturating_add(FAR_BYTES)
-    }
-
-    /// Returns the part behind as much as was sent.
-    ///
-    /// # Errors
-    /// Why it ends before its end.
-    pub fn next(&self, sent_bytes: u64) -> Result<GrowingNext, io::ErrorKind> {
-        let FillProgress { filled, state } = self.fill.progress();
-        let there = filled.saturating_sub(self.start).min(self.bytes.unwrap_or(u64::MAX));
-        if there > sent_bytes {
-            let start = self.fill.body_offset() + self.start + sent_bytes;
-            return Ok(GrowingNext::Bytes(ByteRange { start, bytes: there - sent_bytes }));
-        }
-        match state {
-            _ if self.bytes == Some(there) => Ok(GrowingNext::End),
-            FillState::Complete if self.bytes.is_none() => Ok(GrowingNext::End),
-            FillState::Growing => Ok(GrowingNext::Later { filled }),
-            FillState::Refused => Err(io::ErrorKind::StorageFull),
-            FillState::TimedOut => Err(io::ErrorKind::TimedOut),
-            FillState::Malformed => Err(io::ErrorKind::InvalidData),
-            FillState::Complete | FillState::Failed => Err(io::ErrorKind::UnexpectedEof),
-        }
-    }
-}
-
-/// The next part of a body that is sent as it arrives.
-pub enum GrowingNext {
-    /// With these bytes of its file.
-    Bytes(ByteRange),
-    /// Not yet: no more than this is there.
-    Later {
-        /// Bytes of the body that are in the file.
-        filled: u64,
-    },
-    /// It was all.
-    End,
 }
 
 impl Body {
@@ -426,6 +356,79 @@ impl Part {
         }
     }
 }
+
+/// The parts of a head beyond its response.
+#[derive(Clone, Copy, Debug)]
+pub struct Edge {
+    /// The `date` line.
+    pub date_line: [u8; DATE_LINE_BYTES],
+    /// That of the request; `None` if it had none worth the name.
+    pub version: Option<HttpVersion>,
+    /// True if the request is a HEAD.
+    pub is_head: bool,
+    /// True if the connection is encrypted.
+    pub is_tls: bool,
+    /// True if the connection closes after the response.
+    pub closes: bool,
+    /// True if a tunnel follows the head, and no body.
+    pub begins_tunnel: bool,
+}
+
+impl Edge {
+    /// For a head that is made a stream's fields.
+    pub fn of_http2(date_line: [u8; DATE_LINE_BYTES], is_head: bool, is_tls: bool) -> Self {
+        let (version, closes, begins_tunnel) = (None, false, false);
+        Self { date_line, version, is_head, is_tls, closes, begins_tunnel }
+    }
+
+    /// True if a body comes in chunks: its length is not known, and its end need not be that of the connection.
+    pub fn is_chunked(&self, body: &Body) -> bool {
+        body.length().is_none() && self.version == Some(HttpVersion::Http11) && !self.is_head
+    }
+}
+
+/// Writes the head of a response anew, status line to empty line, and takes away a body that must
+/// not follow it: the answer to HEAD announces the length of what GET would get (RFC 9110 §9.3.2),
+/// 204 and 304 announce none (§8.6). The fields go with that: a client may take its time for the body.
+pub fn write_head(head: &mut Vec<u8>, response: &mut Response, edge: &Edge) {
+    head.clear();
+    write_status_line(head, response.status);
+    let fields = std::mem::take(&mut response.fields);
+    for lines in fields.lines() {
+        match edge.is_tls || !has_line(lines, HSTS.trim_end_matches(':')) {
+            true => head.extend_from_slice(lines),
+            // Over plain HTTP it must not be sent, whoever wrote it (RFC 6797 §7.2).
+            false => head.extend_from_slice(&lines_without(lines, HSTS)),
+        }
+    }
+    let has_length = !edge.begins_tunnel && !matches!(response.status, 100..=199 | 204 | 304);
+    match response.body.length() {
+        _ if !has_length => {}
+        Some(bytes) => write_content_length(head, bytes),
+        None if edge.is_chunked(&response.body) => {
+            head.extend_from_slice(b"transfer-encoding: chunked\r\n")
+        }
+        None => {}
+    }
+    if !fields.is_dated() {
+        head.extend_from_slice(&edge.date_line);
+    }
+    if edge.is_tls {
+        head.extend_from_slice(fields.tls_only());
+    }
+    head.extend_from_slice(match edge.version {
+        _ if edge.closes => b"connection: close\r\n",
+        // HTTP/1.0 clients take persistence only from this line (RFC 9112 §9.3).
+        Some(HttpVersion::Http10) => b"connection: keep-alive\r\n",
+        _ => b"",
+    });
+    head.extend_from_slice(b"\r\n");
+    if edge.is_head || !has_length {
+        response.body = Body::Empty;
+    }
+}
+
+const HSTS: &str = "strict-transport-security:";
 
 #[cfg(test)]
 mod tests;

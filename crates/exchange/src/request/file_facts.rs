@@ -1,4 +1,4 @@
-//! The facts for one request on files about which conditions ask. Routes are found without a wait: what is not known yet is wanted,
+//! The facts for one request on files: the program that was found for it, and those about which conditions ask. Routes are found without a wait: what is not known yet is wanted,
 //! looked for, and the route is then found anew, so that all conditions of a request see one state.
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -23,6 +23,15 @@ pub struct FileQuestion {
     pub look: usize,
     /// The path below it, without a slash at its beginning.
     pub relative: Box<str>,
+}
+
+/// A file that an application is to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its path below the root of the route, with its slash.
+    pub path: String,
+    /// The part of the request's path that goes on behind it.
+    pub path_info: String,
 }
 
 /// The findings for a request; most ask for nothing.

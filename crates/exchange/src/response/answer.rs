@@ -1,17 +1,20 @@
-//! The outcome of a request: a response, a tunnel, or nothing.
+//! The outcome of a request: a response, a tunnel, or nothing; the guards that end with it, and apart from them the log's notes,
+//! which decide nothing: a server that lost them would behave the same.
 
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kettle_config::TxPathChoice;
 use kettle_runtime::access_log::Destination;
 use kettle_runtime::client_address::ClientAddress;
 use kettle_runtime::rate_limit::Counted;
-use kettle_upstream::Link;
 use kettle_upstream::backend::{Backend, Slot};
+use kettle_upstream::{Link, Trace};
+use tokio::sync::oneshot;
 
-use super::{LogNotes, Logged, Response};
+use super::Response;
 
 /// The outcome of a request.
 #[derive(Debug)]
@@ -98,6 +101,41 @@ impl fmt::Debug for Upgraded {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Upgraded").field("slot", &self.slot).finish_non_exhaustive()
     }
+}
+
+/// The guards that are held for a request until its response is sent or given up. Each part acts by being dropped.
+#[derive(Debug, Default)]
+pub struct Held {
+    /// The request's places among those of its client. A fetch that the request began shares them.
+    pub client_place: Option<Rc<Counted>>,
+    /// The end of a write that goes on beside its response: what was stored in the meantime is invalidated then.
+    pub invalidation: Option<Box<oneshot::Sender<()>>>,
+}
+
+/// The notes for the log and the counters on an answer besides what the client sees. Nothing else may read it.
+#[derive(Debug, Default)]
+pub struct LogNotes {
+    /// The user that asked, by name and password.
+    pub user: Option<Arc<str>>,
+    /// The reason why the route did not let the request pass.
+    pub refusal: Option<&'static str>,
+    /// The time in which a service said whether the request may go on, or did not.
+    pub auth_time: Option<Duration>,
+    /// The outcome of looking into a store.
+    pub cache: Option<&'static str>,
+    /// The outcome of asking a backend.
+    pub upstream: Option<Trace>,
+}
+
+/// The log's words on an answer, apart from its delivery.
+#[derive(Clone, Copy)]
+pub struct Logged<'a> {
+    /// The status, which no client has seen if it is 499.
+    pub status: u16,
+    /// The further notes.
+    pub notes: Option<&'a LogNotes>,
+    /// Which log has its line.
+    pub destination: &'a Destination,
 }
 
 /// For the log: the client had gone. This number and the next are nginx's.

@@ -9,8 +9,7 @@ use kettle_config::{HttpsListener, Listener, TxPathChoice};
 use kettle_exchange::request::{
     BodyError, Client, ConcurrentUpload, ConnectionSource, Head, Request,
 };
-use kettle_exchange::response::{Answer, Body, Logged, Nothing, Response};
-use kettle_exchange::response_head::{Edge, write_head};
+use kettle_exchange::response::{Answer, Body, Edge, Logged, Nothing, Response, write_head};
 use kettle_handlers::respond::{self, respond};
 use kettle_http::h1::framing::{BodyFraming, BodyReader, body_framing};
 use kettle_http::h1::parse::{HeadProgress, ParseRequest};

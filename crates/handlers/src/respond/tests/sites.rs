@@ -6,8 +6,7 @@ use std::time::Duration;
 use kettle_config::{Certificate, Hsts, Located, Reach, Route, Site};
 use kettle_exchange::error_page;
 use kettle_exchange::request::Presented;
-use kettle_exchange::response::Body;
-use kettle_exchange::response_head::Edge;
+use kettle_exchange::response::{Body, Edge};
 use kettle_runtime::access_log::RequestId;
 use kettle_runtime::clock::DateLine;
 

@@ -11,8 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kettle_config::{Config, Route, Site};
 use kettle_exchange::request::{Head, Request};
-use kettle_exchange::response::{Answer, Body, Held, LogNotes, Part, Response};
-use kettle_exchange::response_head::{Edge, write_head};
+use kettle_exchange::response::{Answer, Body, Edge, Held, LogNotes, Part, Response, write_head};
 use kettle_http::Method;
 use kettle_http::h1::parse::{ParseRequest, parse_request};
 use kettle_http::range::ByteRange;

@@ -8,8 +8,7 @@ use std::task::Context;
 
 use kettle_config::TxPathChoice;
 use kettle_exchange::request::{ConcurrentUpload, Head, Request, RequestStream, StreamSource};
-use kettle_exchange::response::{Answer, Nothing, Response, Upgraded};
-use kettle_exchange::response_head::{Edge, write_head};
+use kettle_exchange::response::{Answer, Edge, Nothing, Response, Upgraded, write_head};
 use kettle_handlers::respond::{self, respond};
 use kettle_handlers::route::Router;
 use kettle_http::h1::framing::BodyFraming;
