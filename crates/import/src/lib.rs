@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
+mod cases;
+#[cfg(test)]
 mod files_in_memory;
 pub mod hitch;
 pub mod nginx;

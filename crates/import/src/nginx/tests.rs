@@ -6,6 +6,7 @@ use kettle_config::{Coding, Config, Expires, LogTarget, SendProxy, Suite, TlsVer
 use proptest::prelude::*;
 
 use super::*;
+use crate::cases::{Importer, hold as hold_cases};
 use crate::files_in_memory::{Files, shown};
 
 mod acme;
@@ -47,6 +48,22 @@ fn config(text: &str) -> Config {
 fn server(words: &str) -> String {
     let certificate = "ssl_certificate c.pem; ssl_certificate_key c.key;";
     format!("events {{}} http {{ server {{ listen 443 ssl; {certificate} {words} }} }}")
+}
+
+const NGINX: Importer = Importer {
+    server,
+    import: shown::import_beside_users,
+    views: &[
+        ("=", shown::routes),
+        ("names:", names::names),
+        ("served:", names::served),
+        ("listeners:", shown::listeners),
+    ],
+};
+
+#[test]
+fn routes_are_those_of_the_cases() {
+    hold_cases("nginx-routes.txt", &NGINX);
 }
 
 /// The files in `tests/nginx`, each beside what becomes of it. `KETTLE_BLESS=1` writes that anew.

@@ -122,7 +122,7 @@ fn left(servers: [&str; 2]) -> String {
     made.config().map(|config| names(&config)).unwrap_or_default()
 }
 
-fn names(config: &Config) -> String {
+pub fn names(config: &Config) -> String {
     let all = config.sites.iter().enumerate().map(|(number, site)| {
         let route = site.routes.first().unwrap();
         let is_closed =

@@ -21,6 +21,12 @@ pub fn left(table: &[(&str, &str)]) {
 
 /// Made beside a file below `/srv/there`, and one with users.
 pub fn beside_users(text: &str) -> Imported {
+    let made = import_beside_users(text);
+    made.unwrap_or_else(|diagnostics| panic!("{text}: {}", shown(&diagnostics)))
+}
+
+/// Imports a text beside a file below `/srv/there`, and one with users.
+pub fn import_beside_users(text: &str) -> Result<Imported, Vec<Diagnostic>> {
     let mut machine = Files::with("/etc/nginx/nginx.conf", text);
     for (path, text) in [
         ("/srv/there/key", ""),
@@ -30,8 +36,13 @@ pub fn beside_users(text: &str) -> Imported {
     ] {
         machine.0.insert(path.into(), text.to_owned());
     }
-    let made = import_file(Path::new("/etc/nginx/nginx.conf"), &machine);
-    made.unwrap_or_else(|diagnostics| panic!("{text}: {}", shown(&diagnostics)))
+    import_file(Path::new("/etc/nginx/nginx.conf"), &machine)
+}
+
+/// The addresses that are listened on.
+pub fn listeners(config: &Config) -> String {
+    let all = config.listeners.iter().map(|it| it.address.to_string());
+    all.collect::<Vec<_>>().join(" ")
 }
 
 /// The routes of a configuration: what is asked before any behind a `|`; the place, with `*` behind a text, `=` before a path, `~`
