@@ -1,6 +1,6 @@
 //! Case files of the importers' tests: what another program's file says, and what becomes of it.
 //!
-//! Below a heading `== …` a line `in a server: …` or `in a file: …` says what stands around the words of the cases, at `WORDS`, or
+//! Below a heading `== …` lines `in a server: …` or `in a file: …` say what stands around the words of the cases, at `WORDS`, or
 //! around their two lines, at `FIRST` and `SECOND`.
 //! A case is a text from the beginning of its lines on (`-` for no words), and below it, with four spaces before, what must be true:
 //! - `= …`, `served: …` and the like: the view of that name shows this of the configuration
@@ -21,8 +21,10 @@ pub(crate) struct Importer {
     pub(crate) server: fn(&str) -> String,
     pub(crate) import: fn(&str) -> Result<Imported, Vec<Diagnostic>>,
     /// What a line may ask of a configuration, by the word before it.
-    pub(crate) views: &'static [(&'static str, fn(&Config) -> String)],
+    pub(crate) views: &'static [View],
 }
+
+pub(crate) type View = (&'static str, fn(&Config) -> String);
 
 /// Imports each text of a case file, and holds what the file says of it.
 #[track_caller]
@@ -40,10 +42,11 @@ pub(crate) fn hold(name: &str, importer: &Importer) {
             case.said.push(said.to_owned());
         } else if line.starts_with("== ") {
             around = Around::default();
-        } else if let Some(text) = line.strip_prefix("in a server: ") {
-            around = Around { text: text.to_owned(), is_file: false };
-        } else if let Some(text) = line.strip_prefix("in a file: ") {
-            around = Around { text: text.to_owned(), is_file: true };
+        } else if let Some((place, text)) =
+            line.split_once(": ").filter(|it| it.0.starts_with("in a "))
+        {
+            around.is_file = place == "in a file";
+            around.text += &format!("{text} ");
         } else if !line.is_empty() && !line.starts_with('#') {
             let is_first = case.text.is_empty();
             case.place = if is_first { format!("{name}:{}", number + 1) } else { case.place };

@@ -1,31 +1,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use kettle_config::{Coding, Config, Expires, LogTarget, SendProxy, Suite, TlsVersion};
+use kettle_config::{Config, LogTarget, SendProxy};
 use proptest::prelude::*;
 
 use super::*;
-use crate::cases::{Importer, hold as hold_cases};
+use crate::cases::{Importer, hold};
 use crate::files_in_memory::{Files, shown};
 
 mod acme;
 mod backends;
-mod carried;
 mod closed;
-mod guards;
-mod hidden;
-mod lost;
-mod maps;
 mod names;
-mod pages;
-mod places;
-mod plain;
 mod programs;
-mod reached;
 mod shown;
 mod sign_on;
-mod streams;
 
 fn from(text: &str) -> Result<Imported, Vec<Diagnostic>> {
     import_file(Path::new("/etc/nginx/nginx.conf"), &Files::with("/etc/nginx/nginx.conf", text))
@@ -52,18 +41,36 @@ fn server(words: &str) -> String {
 
 const NGINX: Importer = Importer {
     server,
-    import: shown::import_beside_users,
+    import: shown::beside_users,
     views: &[
         ("=", shown::routes),
         ("names:", names::names),
         ("served:", names::served),
+        ("stream:", shown::stream),
         ("listeners:", shown::listeners),
+        ("shows:", shown::names_of_servers),
+        ("refuses-slashes:", shown::refuses_slashes),
     ],
 };
 
 #[test]
 fn routes_are_those_of_the_cases() {
-    hold_cases("nginx-routes.txt", &NGINX);
+    hold("nginx-routes.txt", &NGINX);
+}
+
+#[test]
+fn settings_are_those_of_the_cases() {
+    hold("nginx-toml.txt", &NGINX);
+}
+
+#[test]
+fn listeners_and_their_sites_are_those_of_the_cases() {
+    hold("nginx-listeners.txt", &NGINX);
+}
+
+#[test]
+fn mistakes_are_those_of_the_cases() {
+    hold("nginx-mistakes.txt", &NGINX);
 }
 
 /// The files in `tests/nginx`, each beside what becomes of it. `KETTLE_BLESS=1` writes that anew.
@@ -107,136 +114,6 @@ fn whole_configurations_become_what_stands_beside_them() {
     }
 }
 
-/// The text of a server, and then of its first route or its site.
-#[test]
-fn each_setting_of_a_route_does_what_nginx_does() {
-    hold(&[
-        ("root /a/;", |it| it.sites[0].routes[0].root.as_ref().unwrap().value == Path::new("/a")),
-        ("root /srv; limit_rate 100k; limit_rate_after 1m;", |it| {
-            let route = &it.sites[0].routes[0];
-            (route.limit_rate, route.limit_rate_after) == (Some(100 << 10), 1 << 20)
-        }),
-        ("root /srv; limit_rate 0; limit_rate_after 1m;", |it| {
-            it.sites[0].routes[0].limit_rate.is_none()
-        }),
-        ("root /srv; limit_rate_after 1m;", |it| it.sites[0].routes[0].limit_rate_after == 0),
-        ("root '/a b';", |it| {
-            it.sites[0].routes[0].root.as_ref().unwrap().value == Path::new("/a b")
-        }),
-        ("set $top /srv; root ${top}/www;", |it| {
-            it.sites[0].routes[0].root.as_ref().unwrap().value == Path::new("/srv/www")
-        }),
-        ("root /a; location /img/ { root /b; }", |it| {
-            it.sites[0].routes[0].root.as_ref().unwrap().value == Path::new("/b")
-        }),
-        ("root /a; location /img/ { alias /b/; }", |it| {
-            it.sites[0].routes[0].root.as_ref().unwrap().value == Path::new("/b")
-                && it.sites[0].routes[0].text_prefix.as_deref() == Some("/img/")
-                && it.sites[0].routes[0].strip_prefix
-        }),
-        ("root /a; location /img/ { alias /b/img/; }", |it| {
-            it.sites[0].routes[0].root.as_ref().unwrap().value == Path::new("/b")
-                && it.sites[0].routes[0].text_prefix.as_deref() == Some("/img/")
-        }),
-        ("root /a; location ^~ /img { alias /b; }", |it| {
-            it.sites[0].routes[1].prefix.as_deref() == Some("/img") && it.sites[0].routes[1].first
-        }),
-        ("root /a; location /x/ { location /x/y/ { expires 1m; } }", |it| {
-            it.sites[0].routes.len() == 3
-                && it.sites[0].routes[1].root.as_ref().unwrap().value == Path::new("/a")
-        }),
-        ("root /a; location /x/ { alias /b/; location /x/y/ { expires 1m; } }", |it| {
-            it.sites[0].routes[1].root.as_ref().unwrap().value == Path::new("/b/y")
-        }),
-        ("root /a; index a.html b.html;", |it| it.sites[0].routes[0].index == ["a.html", "b.html"]),
-        ("root /a; autoindex on;", |it| it.sites[0].routes[0].listing),
-        ("root /a;", |it| it.sites[0].routes[0].dotfiles),
-        ("root /a; location ~ /\\.git { return 404; }", |it| {
-            it.sites[0].routes[0].respond.as_ref().unwrap().status == 404
-        }),
-        ("root /a; charset utf-8;", |it| it.sites[0].routes[0].charset.as_deref() == Some("utf-8")),
-        ("root /a;", |it| it.sites[0].routes[0].charset.is_none()),
-        ("root /a; expires max;", |it| {
-            it.sites[0].routes[0].expires == Some(Expires::After(Duration::from_hours(24 * 3650)))
-        }),
-        ("root /a; expires +1h;", |it| {
-            it.sites[0].routes[0].expires == Some(Expires::After(Duration::from_hours(1)))
-        }),
-        ("root /a; add_header A 1; location /b/ { add_header B 2; }", |it| {
-            it.sites[0].routes[0].headers == [("B".to_owned(), vec!["2".into()])]
-        }),
-        ("root /a; add_header A 1; location /b/ { expires 1h; }", |it| {
-            it.sites[0].routes[0].headers == [("A".to_owned(), vec!["1".into()])]
-        }),
-        ("root /a; add_header Link x; add_header Link y;", |it| {
-            it.sites[0].routes[0].headers[0].1.len() == 2
-        }),
-        ("root /a; gzip on; brotli on; brotli_types text/x; zstd off;", |it| {
-            it.sites[0].routes[0].compress == [Coding::Br, Coding::Gzip]
-        }),
-        ("root /a; types { x/y yy; }", |it| it.sites[0].routes[0].mime["yy"] == "x/y"),
-    ]);
-}
-
-#[test]
-fn each_setting_of_a_site_does_what_nginx_does() {
-    hold(&[
-        ("root /a; try_files $uri /app/index.html;", |it| {
-            it.sites[0].routes[0].fallback.as_deref() == Some("/app/index.html")
-        }),
-        ("root /a; location /x/ { try_files $uri /x/i.html; }", |it| {
-            it.sites[0].routes[0].fallback.as_deref() == Some("/x/i.html")
-        }),
-        ("root /a; location /x/ { expires 1h; try_files $uri /i.html; }", |it| {
-            it.sites[0].routes[0].fallback.as_deref() == Some("/i.html")
-        }),
-        ("root /a; server_name a.example .b.example;", |it| it.sites[0].names.len() == 3),
-        ("root /a; server_name _;", |it| it.sites[0].names[0].value == "_"),
-        ("root /a; listen [::]:444 ssl ipv6only=off;", |it| it.listeners.len() == 3),
-        ("root /a;", |it| it.listeners[0].https().unwrap().http2 == Some(false)),
-        ("root /a; http2 on;", |it| it.listeners[0].https().unwrap().http2 == Some(true)),
-        ("root /a; listen 444 ssl http2;", |it| {
-            let has = |it: &kettle_config::Listener| it.https().unwrap().http2 == Some(true);
-            !has(&it.listeners[0]) && has(&it.listeners[1])
-        }),
-        ("root /a; listen 8080;", |it| it.listeners[1].https().is_none()),
-        ("root /a; keepalive_timeout 0;", |it| it.limits.requests_per_connection == 1),
-        ("root /a; ssl_protocols TLSv1.2;", |it| it.tls.versions.len() == 1),
-        ("root /a; ssl_conf_command MinProtocol TLSv1.3;", |it| {
-            it.tls.versions == [TlsVersion::Tls13]
-        }),
-        ("root /a; ssl_protocols TLSv1.2 TLSv1.3; ssl_conf_command maxprotocol TLSv1.2;", |it| {
-            it.tls.versions == [TlsVersion::Tls12]
-        }),
-        ("root /a; ssl_conf_command Protocol -ALL,TLSv1.1,TLSv1.3;", |it| {
-            it.tls.versions == [TlsVersion::Tls13]
-        }),
-        ("root /a; ssl_conf_command MinProtocol None; ssl_conf_command Protocol TLSv1.3;", |it| {
-            it.tls.versions.len() == 2
-        }),
-        ("root /a; ssl_ciphers HIGH; ssl_conf_command CipherString ECDHE+AES256;", |it| {
-            it.tls.suites == [Suite::Aes256Gcm]
-        }),
-        ("root /a; ssl_ciphers PROFILE=SYSTEM;", |it| it.tls.suites.len() == 3),
-        ("root /a; large_client_header_buffers 4 8k;", |it| {
-            (it.limits.head_bytes, it.limits.target_bytes) == (32 * 1024, 8 * 1024)
-        }),
-        ("root /a; large_client_header_buffers 4 64k;", |it| {
-            (it.limits.head_bytes, it.limits.target_bytes) == (64 * 1024, 56 * 1024)
-        }),
-        ("root /a; large_client_header_buffers 1 8k;", |it| it.limits.target_bytes == 7 * 1024),
-        ("root /a; ssl_session_timeout 1h;", |it| it.tls.ticket_rotation.as_secs() == 1800),
-        ("root /a; ssl_verify_client on; ssl_client_certificate r.pem;", |it| {
-            let asked = it.sites[0].client_auth.as_ref().unwrap();
-            asked.roots.value == Path::new("/etc/nginx/r.pem")
-        }),
-        ("root /a; ssl_reject_handshake off;", |it| it.sites.len() == 1),
-        ("root /a; access_log logs/a.log combined if=$x;", |it| {
-            it.log.format == kettle_config::LogFormat::Combined
-        }),
-    ]);
-}
-
 #[test]
 fn logs_of_servers_and_locations_become_those_of_sites_and_routes() {
     let text = "http { access_log /l/all.log; access_log /l/more.log json; server { \
@@ -271,22 +148,6 @@ fn logs_of_servers_and_locations_become_those_of_sites_and_routes() {
     for told in ["/l/more.log json", "if=$x", "/l/t.log", "the format"] {
         assert!(warnings.iter().any(|it| it.to_string().contains(told)), "{told}: {warnings:#?}");
     }
-}
-
-type Test = fn(&Config) -> bool;
-
-#[track_caller]
-fn hold(table: &[(&str, Test)]) {
-    for (words, test) in table {
-        assert!(test(&config(&server(words))), "{words}");
-    }
-}
-
-#[test]
-fn what_a_location_opens_again_stays_open_and_no_more() {
-    let text = server("root /srv; auth_basic x; location /open/ { auth_basic off; }");
-    let config = config(&text);
-    assert_eq!(shown::routes(&config), "/open/* /!");
 }
 
 #[test]
@@ -331,50 +192,6 @@ fn a_folder_that_a_machine_has_not_is_closed_whatever_is_above() {
     assert!(!routes(&files).contains("root = \"/app\""), "a file, as /dev/null");
 }
 
-/// Each mistake with the beginning of what is said of it and its place.
-#[test]
-fn mistakes_are_told_with_their_place() {
-    for (text, expected) in [
-        ("http {", "1:1: this block is never closed"),
-        ("events {}\n}", "2:1: no block is open here"),
-        ("pid a\nuser b", "1:1: `pid` does not end: a `;` is missing"),
-        ("http { server { root /a } }", "1:17: `root` does not end"),
-        (";", "1:1: a directive should stand before this"),
-        ("{", "1:1: the name of a block"),
-        ("pid \"a;\n", "1:5: this text has no \" at its end"),
-        ("pid 'a'b;", "1:8: a quoted text ends before"),
-        ("root /a;", "1:1: `root` does not belong into the file itself"),
-        ("http { listen 80; }", "1:8: `listen` does not belong into http"),
-        ("http { location / { } }", "1:8: `location` does not belong into http"),
-        ("http;", "1:1: `http` is a block"),
-        ("pid a { }", "1:1: `pid` takes no block"),
-        ("http { server { root; } }", "1:17: `root` has no value"),
-        ("include nothing;", "1:1: /etc/nginx/nothing cannot be read"),
-        ("include;", "1:1: `include` takes one file"),
-        ("http { include closed/*.conf; }", "1:8: /etc/nginx/closed cannot be listed: permission"),
-        ("worker_processes many;", "1:1: `worker_processes many` has no such value"),
-        ("http { keepalive_timeout x; }", "1:8: `keepalive_timeout x` has no such value"),
-        ("http { server { listen 443 ssl; root /a; } }", "1:8: this server speaks TLS and has no"),
-        ("http { server { listen 99999; } }", "1:17: cannot listen on 99999"),
-        ("http { server { listen a:b; } }", "1:17: cannot listen on a:b"),
-        ("http { server { listen 1 ssl backlog=x; } }", "1:17: `backlog=x` is no number"),
-        (
-            "http { server { listen 1 ssl; root /a; ssl_conf_command MinProtocol 1.3; } }",
-            "1:40: `ssl_conf_command MinProtocol 1.3` has no such value",
-        ),
-    ] {
-        let diagnostics = shown(&from(text).map(|made| made.toml).unwrap_err());
-        let expected = format!("/etc/nginx/nginx.conf:{expected}");
-        assert!(
-            diagnostics.lines().any(|line| line.starts_with(&expected)),
-            "{expected}\n{diagnostics}"
-        );
-        assert!(diagnostics.contains("help: "), "{diagnostics}");
-    }
-    let no_cipher = server("root /a; ssl_ciphers RC4;");
-    assert!(shown(&from(&no_cipher).unwrap_err()).contains("kettle has none of the ciphers `RC4`"));
-}
-
 /// A directive that nginx takes and kettle does not know is no mistake; only its place is closed, if it may decide there.
 #[test]
 fn what_nobody_knows_is_told_and_closes_its_place() {
@@ -415,36 +232,6 @@ const FASTCGI_PHP: &str = "fastcgi_split_path_info ^(.+?\\.php)(/.*)$;\ntry_file
                            fastcgi_index index.php;\ninclude fastcgi.conf;\n";
 const FASTCGI_PARAMS: &str = "fastcgi_param QUERY_STRING $query_string;\n\
                               fastcgi_param HTTPS $https if_not_empty;\n";
-
-#[test]
-fn every_directive_that_is_not_carried_over_is_told_of() {
-    for words in [
-        "msie_padding off;",
-        "ssl_dhparam d.pem;",
-        "http3 on;",
-        "limit_rate $rate;",
-        "add_header X $upstream_status;",
-        "add_header Content-Type text/x;",
-        "error_page 404 =200 /x$host.html;",
-        "error_page 404 @named;",
-        "try_files $uri @app;",
-        "gzip_comp_level 9;",
-        "client_body_timeout 1m;",
-        "server_name ~^(?=a);",
-        "listen 444 ssl quic;",
-        "limit_req zone=nothing;",
-        "ssl_conf_command Curves X25519;",
-        "large_client_header_buffers 8 128k;",
-        "location /x/ { autoindex_localtime on; }",
-        "vhost_traffic_status_zone;",
-        "expires modified 1h;",
-    ] {
-        let made = imported(&server(&format!("root /a;\n{words}\n")));
-        let remark = "# /etc/nginx/nginx.conf:2: ";
-        assert!(made.toml.contains(remark), "{words}\n{}", made.toml);
-        assert!(made.config().is_ok(), "{words}\n{}", made.toml);
-    }
-}
 
 /// The statements of nginx.conf, in any order and with any words.
 fn directives() -> impl Strategy<Value = String> {

@@ -54,48 +54,6 @@ fn a_certificate_from_files_stays_beside_the_one_that_is_fetched() {
 }
 
 #[test]
-fn what_is_fetched_otherwise_is_told() {
-    for (words, told) in [
-        (
-            "server_name a.org b.org; acme_certificate own a.org;",
-            "the names of the site: a.org, b.org",
-        ),
-        ("server_name a.org; acme_certificate own key=rsa:4096;", "the key is no rsa:4096"),
-        (
-            "server_name .a.org; acme_certificate own;",
-            "no certificate is fetched for a.org, **.a.org",
-        ),
-        (
-            "server_name *.a.org; acme_certificate own;",
-            "names = [\"*.a.org\", …], challenges = [\"dns-01\"] and a program as `hook`",
-        ),
-        ("acme_certificate own a.org;", "no certificate is fetched for _"),
-    ] {
-        let imported = imported(&fetching(ISSUER, words));
-        assert!(imported.config().is_ok(), "{}", imported.toml);
-        assert!(imported.toml.contains(told), "{words}\n{}", imported.toml);
-    }
-}
-
-#[test]
-fn an_issuer_that_cannot_be_asked_is_a_mistake() {
-    for (words, told) in [
-        ("accept_terms_of_service;", "this issuer has no address"),
-        ("uri https://ca.example.org/dir;", "nobody has agreed to the terms"),
-        (
-            "uri https://ca.example.org/dir; accept_terms_of_service; external_account_key kid data:abc;",
-            "the key of an account is in a file",
-        ),
-        ("uri https://ca.example.org/dir; listen 80;", "`listen` does not belong into acme_issuer"),
-    ] {
-        let issuer = format!("acme_issuer own {{ {words} }}");
-        let text = fetching(&issuer, "server_name a.org; acme_certificate own;");
-        let said = shown(&from(&text).err().unwrap());
-        assert!(said.contains(told), "{said}");
-    }
-}
-
-#[test]
 fn files_of_certbot_stay_and_the_way_from_it_is_told_once() {
     let of = |name: &str| {
         let live = format!("/etc/letsencrypt/live/{name}");

@@ -1,34 +1,7 @@
 //! Directives that close more than the place where they stand: sockets that servers share, words that nobody knows; and how all
-//! of it is ranked and summed up.
+//! of it is told, ranked and summed up.
 
 use super::*;
-
-/// Servers of a stream, and the addresses that are left.
-#[test]
-fn what_guards_a_socket_of_a_stream_guards_all_of_it() {
-    let tls = "ssl_certificate c; ssl_certificate_key k;";
-    for (servers, expected) in [
-        (["listen 1; deny all;", "listen 2;"], "0.0.0.0:2"),
-        (["listen 1 ssl default_server; deny all;", "listen 1 ssl; server_name a.example;"], ""),
-        (["listen 1 ssl; deny 10.0.0.0/8;", "listen 1 ssl; server_name a.example;"], ""),
-        (["listen 1 ssl; server_name a.example;", "listen 1 ssl; deny all;"], ""),
-        (["listen 1 ssl; ssl_reject_handshake on;", "listen 1 ssl; server_name a.example;"], ""),
-        (["listen 1 ssl;", "listen 1 ssl; server_name a.example;"], ""),
-        // Without the narrower one, its clients would come to the wider.
-        (["listen 127.0.0.1:1; deny all;", "listen 1;"], ""),
-        (["listen 127.0.0.1:1; deny all;", "listen 127.0.0.2:1;"], "127.0.0.2:1"),
-        (["listen 1; ssl_reject_handshake on;", "listen 2;"], "0.0.0.0:2"),
-        (["listen 1; ssl_reject_handshake off;", "listen 2;"], "0.0.0.0:1 0.0.0.0:2"),
-    ] {
-        let servers = servers.map(|it| format!("server {{ {it} {tls} proxy_pass 10.0.0.1:5; }}"));
-        let made = imported(&format!("stream {{ {} }}", servers.concat()));
-        let listeners = made.config().map(|it| it.listeners).unwrap_or_default();
-        let found: Vec<String> = listeners.iter().map(|it| it.address.to_string()).collect();
-        assert_eq!(found.join(" "), expected, "{servers:?}\n{}", made.toml);
-        let is_lost = made.toml.contains("What answers 403 or is lost:");
-        assert_eq!(is_lost, listeners.len() < 2, "{}", made.toml);
-    }
-}
 
 /// Words of modules that kettle does not know, each where it stands for all, and whether what is served by it is.
 #[test]
@@ -93,4 +66,40 @@ fn the_report_ranks_and_sums_up() {
             assert!(made.toml.contains("# What else is not as it was:"), "{}", made.toml);
         }
     }
+}
+
+#[test]
+fn a_stream_is_passed_on_by_name_where_nginx_reads_names_and_once() {
+    let map = "map $ssl_preread_server_name $to { a.example 10.0.0.1:5; }";
+    let server = |port, words| format!("server {{ listen {port}; {words} proxy_pass $to; }}");
+    for (servers, left_out) in [
+        (server(443, "ssl_preread on;"), 0),
+        (server(443, ""), 1),
+        (server(443, "ssl_preread off;"), 1),
+        (server(443, "ssl_preread on;") + &server(444, "ssl_preread on;"), 1),
+    ] {
+        let made = imported(&format!("stream {{ {map} {servers} }}"));
+        let told = made.toml.matches("the server is left out because of `proxy_pass $to`").count();
+        assert_eq!(told, left_out, "{servers}\n{}", made.toml);
+    }
+}
+
+/// The text of `--summary`: each remark once, in two parts, and the sum.
+#[test]
+fn a_summary_says_the_same_once_and_the_sum_at_its_end() {
+    let closed = "location /a/ { memcached_pass 10.0.0.1:9000; }";
+    let trifles = "location /b/ { msie_padding on; } location /c/ { msie_padding on; }";
+    for (words, sum) in [
+        (format!("{closed} {trifles}"), "3 of 4 places carried over, 1 answers 403."),
+        (trifles.to_owned(), "3 of 3 places carried over."),
+    ] {
+        let summary = imported(&server(&format!("root /srv; {words}"))).summary();
+        let lost = summary.matches("What answers 403 or is lost:\n").count();
+        assert_eq!(lost, usize::from(words.contains(closed)), "{summary}");
+        assert_eq!(summary.matches("`msie_padding on`").count(), 1, "{summary}");
+        assert!(summary.contains(" (and 1 more)\n"), "{summary}");
+        let (_, end) = summary.split_once(sum).unwrap_or_else(|| panic!("{summary}"));
+        assert!(end.ends_with(" directives differ, as they say above.\n"), "{summary}");
+    }
+    assert!(imported(&server("root /srv;")).summary().contains("1 of 1 place carried over.\n"));
 }

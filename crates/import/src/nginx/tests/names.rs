@@ -1,130 +1,14 @@
-//! The names of servers that are left out, which no other site may answer for.
+//! Servers and the sites that they become: which of them answers for a name, and who is asked for what.
 
 use kettle_config::UnknownNames;
 
+use super::shown::routes;
 use super::*;
 
-/// Servers that pass requests on, and by name what is made of them: `+` of an open site, `?` of a guarded one, `!` of one that
-/// refuses all, and `*` of the default.
-#[test]
-fn no_site_answers_for_the_names_of_a_server_that_is_left_out() {
-    let verified = "ssl_verify_client on; ssl_client_certificate r.pem; ssl_ocsp on;";
-    for (servers, expected) in [
-        (
-            ["default_server;", "; server_name a.example; location ~ (?R) { deny all; }"],
-            "_+* a.example!",
-        ),
-        (
-            ["; server_name *.example;", &format!("; server_name a.example; {verified}")],
-            "**.example+* a.example!",
-        ),
-        (["default_server;", "; server_name a.example; return 444;"], "_+* a.example!"),
-        (
-            ["default_server;", "; server_name a.example b.example; return 410;"],
-            "_+* a.example!b.example!",
-        ),
-        (
-            ["default_server;", "; server_name a.example; ssl_reject_handshake on;"],
-            "_+* a.example!",
-        ),
-        (["default_server; ssl_reject_handshake on;", "; server_name a.example;"], "a.example+"),
-        (
-            [
-                "default_server; server_name b.example; ssl_reject_handshake on;",
-                "; server_name a.example;",
-            ],
-            "b.example! a.example+",
-        ),
-        (
-            [
-                "default_server; server_name b.example; ssl_reject_handshake on;",
-                "; server_name *.example;",
-            ],
-            "b.example! **.example+",
-        ),
-        (["default_server;", "; server_name a.example; if ($x) { return 403; }"], "_+* a.example!"),
-        (
-            ["; server_name b.example;", "default_server; server_name a.example; return 444;"],
-            "b.example+ a.example!*",
-        ),
-        // The first of both has the name.
-        (
-            [
-                "default_server; server_name a.example; return 444;",
-                "; server_name a.example *.example;",
-            ],
-            "a.example!* **.example+",
-        ),
-        (
-            ["default_server; server_name a.example;", "; server_name a.example; return 444;"],
-            "a.example+*",
-        ),
-    ] {
-        assert_eq!(left(servers), expected, "{servers:?}");
-    }
-}
-
-/// The same of names that no site can have: the default does not get them.
-#[test]
-fn no_default_answers_for_names_that_cannot_be_written() {
-    for (servers, expected) in [
-        (
-            ["default_server;", "; server_name *.example; allow 10.0.0.0/8; deny all;"],
-            "_+* **.example?",
-        ),
-        (
-            [
-                "default_server; server_name b.example *.a.example;",
-                "; server_name *.example; allow 10.0.0.0/8; deny all;",
-            ],
-            "b.example+**.a.example+* **.example?",
-        ),
-        (
-            [
-                "default_server; server_name b.example;",
-                "; server_name *.example ~^b; allow 10.0.0.0/8; deny all;",
-            ],
-            "b.example+* **.example?~^b?",
-        ),
-        (["default_server;", "; server_name *.example; auth_request /x;"], "_+* **.example?"),
-        (
-            [
-                "default_server; server_name b.example;",
-                "; server_name ~^(?=a); allow 10.0.0.0/8; deny all;",
-            ],
-            "b.example+",
-        ),
-        (
-            [
-                "default_server; server_name b.example;",
-                "; server_name b.* ~^a(?<n>[0-9]+)$ a.example; deny 10.0.0.0/8;",
-            ],
-            "b.example+* b.*?~^a(?<n>[0-9]+)$?a.example?",
-        ),
-        (
-            [
-                "default_server; return 301 https://b.example$request_uri;",
-                "; server_name *.example a.*; deny all;",
-            ],
-            "_+* **.example!a.*!",
-        ),
-    ] {
-        assert_eq!(left(servers), expected, "{servers:?}");
-    }
-}
-
-/// Returns what is made of two servers that pass requests on, by name.
-fn left(servers: [&str; 2]) -> String {
-    let certificate = "ssl_certificate c.pem; ssl_certificate_key c.key;";
-    let pass = "location / { proxy_pass http://10.0.0.1; }";
-    let [first, other] = servers.map(|it| format!("server {{ listen 443 ssl {it} {pass} }}"));
-    let made = imported(&format!("http {{ {certificate} {first} {other} }}"));
-    made.config().map(|config| names(&config)).unwrap_or_default()
-}
-
+/// Sites by name: `+` behind those of an open one, `?` of a guarded one, `!` of one that refuses all, and `*` behind the default.
 pub fn names(config: &Config) -> String {
-    let all = config.sites.iter().enumerate().map(|(number, site)| {
-        let route = site.routes.first().unwrap();
+    let all = config.sites.iter().enumerate().filter_map(|(number, site)| {
+        let route = site.routes.first()?;
         let is_closed =
             route.backend.is_none() && route.redirects.is_empty() || !site.before.is_empty();
         let is_guarded =
@@ -136,7 +20,7 @@ pub fn names(config: &Config) -> String {
         };
         let default = if config.default_site() == Some(number) { "*" } else { "" };
         let names = site.names.iter().map(|name| name.value.clone() + sign);
-        names.collect::<String>() + default
+        Some(names.collect::<String>() + default)
     });
     all.collect::<Vec<_>>().join(" ")
 }
@@ -148,46 +32,6 @@ fn a_refused_name_without_a_certificate_gets_one_made_here() {
     let text = server("root /srv;").replace("http {", &format!("http {{ {reject}"));
     let config = config(&text.replace("443 ssl; ssl_c", "443 ssl default_server; ssl_c"));
     assert_eq!(config.sites.iter().map(|it| it.self_signed).collect::<Vec<_>>(), [true, false]);
-}
-
-/// Servers by what they listen on, and the names that are served on each address.
-#[test]
-fn a_server_answers_where_it_listens_and_nowhere_else() {
-    let certificate = "ssl_certificate c.pem; ssl_certificate_key c.key; root /srv;";
-    for (servers, expected) in [
-        (["listen 443 ssl;", "listen 8443 ssl;"], "443: a* 8443: b*"),
-        (["listen 443 ssl;", "listen 443 ssl; listen 8443 ssl;"], "443: a* b 8443: b*"),
-        (["listen 443 ssl; listen 80;", "listen 80;"], "443: a* 80: a* b"),
-        (["listen 80;", "listen 443 ssl;"], "80: a b* 443: b*"),
-        (["listen 80;", "listen 8080;"], "80: a* 8080: b*"),
-        (["listen 80;", "listen 80 default_server;"], "80: a b*"),
-    ] {
-        let blocks = servers.iter().zip(["a", "b"]).map(|(listen, name)| {
-            format!("server {{ {listen} server_name {name}.example; {certificate} }}\n")
-        });
-        let config = config(&format!("http {{ {} }}", blocks.collect::<String>()));
-        assert_eq!(served(&config), expected, "{servers:?}");
-    }
-}
-
-/// Two servers of one name, on the same address and on others.
-#[test]
-fn of_two_servers_of_one_name_each_answers_on_its_own_address() {
-    let certificate = "ssl_certificate c.pem; ssl_certificate_key c.key; root /srv;";
-    for (servers, expected) in [
-        (["listen 80;", "listen 443 ssl;"], "80: a* 443: a*"),
-        (["listen 80;", "listen 80; listen 443 ssl;"], "80: a* 443: a*"),
-        (["listen 80;", "listen 8080;"], "80: a server-0.invalid* 8080: a server-1.invalid*"),
-        (
-            ["listen 443 ssl;", "listen 8443 ssl;"],
-            "443: a server-0.invalid* 8443: a server-1.invalid*",
-        ),
-    ] {
-        let blocks =
-            servers.map(|it| format!("server {{ {it} server_name a.example; {certificate} }}"));
-        let config = config(&format!("http {{ {} }}", blocks.concat()));
-        assert_eq!(served(&config), expected, "{servers:?}");
-    }
 }
 
 /// The names of the sites that each listener serves, with `*` behind the default one.
@@ -203,45 +47,10 @@ pub fn served(config: &Config) -> String {
         });
         let kind = listener.kind.as_str();
         let sites = if kind == "redirect" { " redirect".to_owned() } else { sites.collect() };
-        format!("{}:{sites}", listener.address.port().unwrap())
+        let port = listener.address.port().map_or("unix".to_owned(), |it| it.to_string());
+        format!("{port}:{sites}")
     };
     config.listeners.iter().map(of_listener).collect::<Vec<_>>().join(" ")
-}
-
-/// Entries of a map, and the backend of its listener and the sites beside it; nothing where the server is left out.
-#[test]
-fn a_stream_without_one_of_its_names_has_no_default() {
-    for (entries, expected) in [
-        ("default 10.0.0.1:1; a.example 10.0.0.2:1;", "10.0.0.1:1 a.example"),
-        ("default 10.0.0.1:1; a.example \"\"; b.example 10.0.0.2:1;", "- b.example"),
-        ("default 10.0.0.1:1; ~^a 10.0.0.3:1; b.example 10.0.0.2:1;", "- b.example"),
-        ("default 10.0.0.1:1; a.example $x; b.example 10.0.0.2:1;", "- b.example"),
-        ("hostnames; default 10.0.0.1:1; *.example 10.0.0.2:1;", "10.0.0.1:1 **.example"),
-        ("default 10.0.0.1:1; own.example 10.0.0.2:1; b.example 10.0.0.2:1;", "- b.example"),
-        ("default \"\"; ~^a 10.0.0.1:1; b.example 10.0.0.2:1;", "- b.example"),
-        ("default 10.0.0.1:1; a.example \"\";", ""),
-    ] {
-        let http =
-            server("root /srv; server_name own.example;").replace("listen 443", "listen 444");
-        let made = imported(&format!(
-            "{http} stream {{ map $ssl_preread_server_name $to {{ {entries} }}
-             server {{ listen 443; ssl_preread on; proxy_pass $to; }} }}"
-        ));
-        let config = made.config().unwrap();
-        let shown = config.listeners.get(1).map(|it| {
-            let backend = it.backends().next().map_or("-".to_owned(), |it| it.value.clone());
-            let names = config.sites.iter().skip(1).flat_map(|it| &it.names);
-            names.fold(backend, |shown, name| format!("{shown} {}", name.value))
-        });
-        assert_eq!(shown.unwrap_or_default(), expected, "{entries}\n{}", made.toml);
-    }
-}
-
-#[test]
-fn what_is_refused_all_over_is_so_here() {
-    let made = imported(&server("return 444; server_name a.example;"));
-    assert!(made.toml.contains("respond = { close = true }"), "{}", made.toml);
-    made.config().unwrap();
 }
 
 /// A directive that holds for all may be said in another file.
@@ -258,30 +67,6 @@ fn what_holds_for_all_is_named_with_its_file() {
     }
     let made = import_file(Path::new("/etc/nginx/nginx.conf"), &machine).unwrap();
     assert!(made.toml.contains("it holds for all, as /etc/nginx/a.conf:1 says"), "{}", made.toml);
-}
-
-/// One site answers for all other names by TLS, and elsewhere listeners name theirs.
-#[test]
-fn one_default_serves_no_more_than_that_of_each_address() {
-    let certificate = "ssl_certificate c.pem; ssl_certificate_key c.key; root /srv;";
-    let one = |name: &str, ports: [&str; 2]| {
-        let [here, there] = ports;
-        format!(
-            "server {{ listen {here} ssl default_server; listen {there} ssl; server_name {name}; {certificate} }}"
-        )
-    };
-    for (text, expected) in [
-        (
-            one("a.example", ["443", "8443"]) + &one("b.example", ["8443", "443"]),
-            "443: a* b 8443: a b*",
-        ),
-        (
-            one("a.example", ["443", "8443"]) + &one("b.example", ["8444", "443"]),
-            "443: a* b 8443: a* 8444: b*",
-        ),
-    ] {
-        assert_eq!(served(&config(&format!("http {{ {text} }}"))), expected, "{text}");
-    }
 }
 
 /// If nginx refuses all handshakes of a socket, no site of another one answers.
@@ -303,37 +88,6 @@ fn nobody_listens_where_all_handshakes_are_refused() {
     }
 }
 
-/// Servers with their listeners, and the names of the sites that are left.
-#[test]
-fn sites_are_reached_where_their_servers_were() {
-    let certificate = "ssl_certificate c; ssl_certificate_key k; root /r;";
-    for (servers, sites, listeners) in [
-        (&["listen 443 ssl;", "listen 443 ssl;"][..], "a b", 1),
-        (&["listen 443 ssl;", "listen 127.0.0.1:443 ssl;"], "a b", 2),
-        // An address that the machine does not have.
-        (&["listen 443 ssl;", "listen 203.0.113.1:443 ssl;"], "a", 1),
-        (&["listen 80;", "listen 203.0.113.1:443 ssl;"], "a b", 2),
-        (&["listen 443 ssl;", "listen 443 ssl;", "listen 127.0.0.1:8443 ssl;"], "a b c", 2),
-        (&["listen 443 ssl; listen 8443 ssl;", "listen 443 ssl;"], "a b", 2),
-        (&["listen 443 ssl;", "listen [::]:443 ssl;"], "a b", 2),
-        (&["listen 443 ssl;", "listen 80;"], "a b", 2),
-        (&["listen 443 ssl; listen 80;", "listen 127.0.0.1:80;"], "a b", 3),
-        (&["listen 127.0.0.1:80;", "listen 443 ssl; listen 80;"], "a b", 3),
-        (&["listen 443 ssl; listen 80;", "listen [::1]:80;"], "a b", 3),
-        (&["listen 443 ssl;", "listen 127.0.0.1:443;"], "a b", 2),
-        (&["listen 443 ssl;", "listen unix:/run/b.sock;"], "a b", 2),
-    ] {
-        let names = ["a", "b", "c"];
-        let blocks = servers.iter().zip(names).map(|(listen, name)| {
-            format!("server {{ {listen} server_name {name}; {certificate} }}\n")
-        });
-        let text = format!("http {{ {} }}", blocks.collect::<String>());
-        let config = config(&text);
-        let left: Vec<&str> = config.sites.iter().map(|it| it.names[0].value.as_str()).collect();
-        assert_eq!((left.join(" ").as_str(), config.listeners.len()), (sites, listeners), "{text}");
-    }
-}
-
 /// Else who connects to it would meet the sites of the wider address.
 #[test]
 fn a_narrower_address_is_listened_on_though_nobody_answers_there_by_name() {
@@ -348,4 +102,50 @@ fn a_narrower_address_is_listened_on_though_nobody_answers_there_by_name() {
     let sites: Vec<&str> =
         listener.http().unwrap().sites.iter().map(|it| it.value.as_str()).collect();
     assert_eq!(sites, ["server-1.invalid"]);
+}
+
+#[test]
+fn a_name_is_not_free_when_its_first_server_is_closed() {
+    let certificate = "listen 443 ssl; ssl_certificate c; ssl_certificate_key k; root /r;";
+    let text = format!(
+        "http {{ server {{ server_name a b; {certificate} auth_request /x; }} \
+         server {{ server_name a c; {certificate} }} }}"
+    );
+    let config = config(&text);
+    let names: Vec<Vec<&str>> = config
+        .sites
+        .iter()
+        .map(|site| site.names.iter().map(|it| it.value.as_str()).collect())
+        .collect();
+    assert_eq!(names, [vec!["a", "b"], vec!["c"]]);
+    assert_eq!(routes(&config), "/! /");
+}
+
+/// Certificates are asked for by TLS alone, in nginx as well.
+#[test]
+fn a_site_that_asks_for_certificates_is_two_where_it_is_served_without_tls() {
+    let words = "listen 80; server_name a.example; root /srv; ssl_verify_client on; ssl_client_certificate r;";
+    let config = config(&server(words));
+    assert_eq!(served(&config), "443: a* 80: a*");
+    assert_eq!(
+        config.sites.iter().map(|it| it.client_auth.is_some()).collect::<Vec<_>>(),
+        [true, false]
+    );
+}
+
+/// Sockets are shared by all servers on an address, and so is what is said of them.
+#[test]
+fn a_client_that_another_server_finds_by_a_proxy_is_not_known() {
+    let text = server("root /srv; deny 1.2.3.4;");
+    assert!(!config(&text).sites[0].routes[0].deny.is_empty());
+    for port in [443, 444] {
+        let other = format!(
+            "server {{ listen {port} ssl proxy_protocol; ssl_certificate c; ssl_certificate_key k; \
+             set_real_ip_from 10.0.0.1; real_ip_header proxy_protocol; server_name b.example; }}"
+        );
+        let made = imported(&text.replace("http {", &format!("http {{ {other}")));
+        let sites = made.config().map(|config| config.sites).unwrap_or_default();
+        let mut routes = sites.iter().flat_map(|it| &it.routes);
+        assert!(routes.all(|it| it.root.is_none()), "{port}\n{}", made.toml);
+    }
 }

@@ -4,29 +4,8 @@ use kettle_config::Place;
 
 use super::*;
 
-/// Imports each with the routes that are left.
-#[track_caller]
-pub fn left(table: &[(&str, &str)]) {
-    let mut wrong = Vec::new();
-    for (words, expected) in table {
-        let text = server(&format!("root /srv; location /open/ {{ expires 1h; }} {words}"));
-        let made = beside_users(&text);
-        let found = made.config().map(|config| routes(&config)).unwrap_or_default();
-        if found != *expected {
-            wrong.push(format!("{words}\n  expected: {expected}\n  found:    {found}\n"));
-        }
-    }
-    assert!(wrong.is_empty(), "\n{}", wrong.concat());
-}
-
-/// Made beside a file below `/srv/there`, and one with users.
-pub fn beside_users(text: &str) -> Imported {
-    let made = import_beside_users(text);
-    made.unwrap_or_else(|diagnostics| panic!("{text}: {}", shown(&diagnostics)))
-}
-
 /// Imports a text beside a file below `/srv/there`, and one with users.
-pub fn import_beside_users(text: &str) -> Result<Imported, Vec<Diagnostic>> {
+pub fn beside_users(text: &str) -> Result<Imported, Vec<Diagnostic>> {
     let mut machine = Files::with("/etc/nginx/nginx.conf", text);
     for (path, text) in [
         ("/srv/there/key", ""),
@@ -37,6 +16,28 @@ pub fn import_beside_users(text: &str) -> Result<Imported, Vec<Diagnostic>> {
         machine.0.insert(path.into(), text.to_owned());
     }
     import_file(Path::new("/etc/nginx/nginx.conf"), &machine)
+}
+
+/// The backend of the second listener, and the names of the sites beside the first one's.
+pub fn stream(config: &Config) -> String {
+    let shown = config.listeners.get(1).map(|it| {
+        let backend = it.backends().next().map_or("-".to_owned(), |it| it.value.clone());
+        let names = config.sites.iter().skip(1).flat_map(|it| &it.names);
+        names.fold(backend, |shown, name| format!("{shown} {}", name.value))
+    });
+    shown.unwrap_or_default()
+}
+
+/// The names that servers' certificates must show, by backend that is asked by TLS.
+pub fn names_of_servers(config: &Config) -> String {
+    let asked = config.backends.iter().filter_map(|it| it.tls.as_ref());
+    let names = asked.map(|it| it.name.clone().unwrap_or_else(|| "-".to_owned()));
+    names.collect::<Vec<_>>().join(" ")
+}
+
+/// By site, `!` where paths with slashes in a row are refused, `.` where they are not.
+pub fn refuses_slashes(config: &Config) -> String {
+    config.sites.iter().map(|it| if it.refuse_double_slashes { '!' } else { '.' }).collect()
 }
 
 /// The addresses that are listened on.

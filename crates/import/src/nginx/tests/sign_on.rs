@@ -11,40 +11,6 @@ fn asked(words: &str) -> Option<kettle_config::ForwardAuth> {
 const APP: &str = "location / { auth_request /auth; proxy_pass http://10.0.0.1; }";
 
 #[test]
-fn a_service_is_asked_as_its_location_says() {
-    for (location, path, host) in [
-        ("location = /auth { proxy_pass http://10.0.0.2; }", "/auth", "10.0.0.2"),
-        // The place itself has it.
-        ("", "/auth", "10.0.0.1"),
-        ("location = /auth { proxy_pass http://10.0.0.2/check?a=b; }", "/check?a=b", "10.0.0.2"),
-        ("location /auth { proxy_pass http://10.0.0.2/; }", "/", "10.0.0.2"),
-        ("location /au { proxy_pass http://10.0.0.2/x/; }", "/x/th", "10.0.0.2"),
-        ("location ~ ^/auth { proxy_pass http://10.0.0.2; }", "/auth", "10.0.0.2"),
-        // The values of variables are put in, and a path made of one is all of it.
-        ("set $to http://10.0.0.2/x; location /au { proxy_pass $to; }", "/x", "10.0.0.2"),
-        ("location = /auth { set $h 10.0.0.2; proxy_pass http://$h/x; }", "/x", "10.0.0.2"),
-        ("location = /auth { set $h 10.0.0.2; proxy_pass http://$h; }", "/auth", "10.0.0.2"),
-        (
-            "location = /auth { proxy_pass http://10.0.0.2; proxy_set_header Host sso.example; }",
-            "/auth",
-            "sso.example",
-        ),
-        (
-            "location = /auth { internal; allow 10.0.0.0/8; deny all; proxy_pass http://10.0.0.2; }",
-            "/auth",
-            "10.0.0.2",
-        ),
-    ] {
-        let found = asked(&format!("{location} {APP}")).unwrap_or_else(|| panic!("{location}"));
-        assert_eq!(found.path.value, path, "{location}");
-        let expected = kettle_config::BackendHost::Fixed(host.to_owned());
-        assert_eq!(found.backend_host, Some(expected), "{location}");
-        assert_eq!(found.request_headers, ["*"], "{location}");
-        assert!(found.copy.is_empty(), "{location}");
-    }
-}
-
-#[test]
 fn what_a_service_says_is_copied_where_a_server_is_told_just_that() {
     let set = "auth_request_set $user $upstream_http_x_user; auth_request_set $mail $upstream_http_x_mail; \
         auth_request_set $state $upstream_status;";
@@ -79,35 +45,6 @@ fn what_a_service_says_is_copied_where_a_server_is_told_just_that() {
             };
             assert!(is_ours("x-name") || !headers.contains("X-Name"), "{headers}");
         }
-    }
-}
-
-#[test]
-fn a_service_that_cannot_be_said_closes_the_place() {
-    for location in [
-        "location = /auth { return 204; }",
-        "location = /auth { proxy_pass http://10.0.0.2/?u=$request_uri; }",
-        "location = /auth { proxy_pass http://$host; }",
-        "location = /auth { set $h a; set $h b; proxy_pass http://$h; }",
-        "set $h a; if ($host = a) { set $h b; } location = /auth { proxy_pass http://$h; }",
-        "location = /auth { if ($bad) { return 403; } proxy_pass http://10.0.0.2; }",
-        "location = /auth { rewrite ^ /x break; proxy_pass http://10.0.0.2; }",
-        "location = /auth { proxy_method POST; proxy_pass http://10.0.0.2; }",
-        "location = /auth { proxy_pass_request_headers off; proxy_pass http://10.0.0.2; }",
-        "location = /auth { proxy_set_header X-Path $uri; proxy_pass http://10.0.0.2; }",
-        "location = /auth { proxy_set_header X-Other $nothing; proxy_pass http://10.0.0.2; }",
-        "location = /auth { proxy_set_header Host $cookie_host; proxy_pass http://10.0.0.2; }",
-        "location ~ ^/auth { proxy_pass http://10.0.0.2/x; }",
-        "satisfy any; allow 10.0.0.0/8; deny all; location = /auth { proxy_pass http://10.0.0.2; }",
-    ] {
-        let config = config(&server(&format!("{location} {APP}")));
-        let route = config.sites[0]
-            .routes
-            .iter()
-            .find(|it| it.place().is_some_and(|it| it.text().is_empty()));
-        let route = route.unwrap_or_else(|| panic!("{location}"));
-        assert!(route.forward_auth.is_none() && route.backend.is_none(), "{location}");
-        assert_eq!(route.deny.len(), 2, "{location}");
     }
 }
 
