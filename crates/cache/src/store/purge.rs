@@ -165,65 +165,50 @@ const VARIANTS_AT_ONCE: usize = 4;
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use tempfile::TempDir;
-
     use super::*;
     use crate::head::ObjectHead;
-    use crate::store::{StoreSettings, TEMPORARY};
+    use crate::store::TEMPORARY;
+    use crate::store::tests::TestStore;
 
-    fn open(folder: &TempDir) -> Arc<Store> {
-        let directory = folder.path().to_owned();
-        let settings = StoreSettings { directory, bytes_max: 1 << 20, object_bytes_max: 10 };
-        Arc::new(Store::open(settings).unwrap())
-    }
-
-    #[test]
-    fn the_file_of_purges_stays_short_where_one_prefix_is_purged_again_and_again() {
-        let folder = TempDir::new().unwrap();
-        let store = open(&folder);
+    /// Purges one prefix until the file of purges has to become short.
+    fn purge_again_and_again(store: &TestStore) {
         let purge = Purge::Prefix("x".repeat(8_000));
         for _ in 0..=APPENDED_BYTES_MAX / 8_000 {
             store.purge(&purge).unwrap();
         }
-        let file_bytes = std::fs::metadata(folder.path().join(LOG)).unwrap().len();
+        let file_bytes = std::fs::metadata(store.folder().join(LOG)).unwrap().len();
         assert!(file_bytes < 20_000, "{file_bytes}");
     }
 
     #[test]
+    fn the_file_of_purges_stays_short_where_one_prefix_is_purged_again_and_again() {
+        purge_again_and_again(&TestStore::new());
+    }
+
+    #[test]
     fn the_file_of_purges_is_written_anew_where_its_folder_was_emptied() {
-        let folder = TempDir::new().unwrap();
-        let store = open(&folder);
-        std::fs::remove_dir_all(folder.path().join(TEMPORARY)).unwrap();
-        let purge = Purge::Prefix("x".repeat(8_000));
-        for _ in 0..=APPENDED_BYTES_MAX / 8_000 {
-            store.purge(&purge).unwrap();
-        }
-        assert!(std::fs::metadata(folder.path().join(LOG)).unwrap().len() < 20_000);
+        let store = TestStore::new();
+        std::fs::remove_dir_all(store.folder().join(TEMPORARY)).unwrap();
+        purge_again_and_again(&store);
     }
 
     /// As a reader does who meets it when the purge is made and has not looked for files yet.
     #[test]
     fn a_purge_counts_what_another_thread_removes_meanwhile() {
-        let folder = TempDir::new().unwrap();
-        let store = open(&folder);
-        let generation = store.generation();
-        let head = ObjectHead { key: "a".into(), status: 200, generation, ..ObjectHead::default() };
-        store.keep(&head, b"body").unwrap();
+        let store = TestStore::new();
+        store.keep_short("a");
         let key = Name::of_key("a");
-        std::fs::remove_file(folder.path().join(store.layout.path(key))).unwrap();
+        std::fs::remove_file(store.path(key)).unwrap();
         assert_eq!(store.purge(&Purge::Key(key)).unwrap(), 1);
         assert_eq!(store.purge(&Purge::Key(key)).unwrap(), 0);
     }
 
     #[test]
     fn a_purge_says_that_the_disk_does_not_let_go() {
-        let folder = TempDir::new().unwrap();
-        let store = open(&folder);
+        let store = TestStore::new();
         let key = Name::of_key("a");
         // As little as on a disk that went read-only, a name goes below a link that leads to itself.
-        let below = folder.path().join(folder_name(store.layout.folder(key)));
+        let below = store.folder().join(folder_name(store.layout.folder(key)));
         std::os::unix::fs::symlink(&below, &below).unwrap();
         let purged = store.purge(&Purge::Key(key));
         assert!(matches!(purged, Err(StoreError::Disk { .. })), "{purged:?}");
@@ -233,14 +218,13 @@ mod tests {
 
     #[test]
     fn a_purge_behind_half_a_line_is_read_back() {
-        let folder = TempDir::new().unwrap();
-        let store = open(&folder);
+        let store = TestStore::new();
         let before = ObjectHead {
             tags: vec!["x".to_owned()],
             generation: store.generation(),
             ..ObjectHead::default()
         };
-        let log = folder.path().join(LOG);
+        let log = store.folder().join(LOG);
         let mut text = std::fs::read(&log).unwrap();
         text.extend_from_slice(format!("{} prefix https://a/im", before.generation + 1).as_bytes());
         std::fs::write(&log, &text).unwrap();

@@ -1,32 +1,21 @@
 use std::cell::Cell;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use rustix::fs::{CWD, FileType, Mode};
-use tempfile::TempDir;
 
+use super::super::tests::{KEY, TestStore, vary};
 use super::*;
 use crate::purges::Purge;
-use crate::store::StoreSettings;
 
-const KEY: &str = "https://example.org/a";
-
-fn open(folder: &TempDir) -> Arc<Store> {
-    let directory = folder.path().to_owned();
-    let settings = StoreSettings { directory, bytes_max: 1 << 24, object_bytes_max: 1 << 20 };
-    let store = Arc::new(Store::open(settings).unwrap());
+fn scanned() -> TestStore {
+    let store = TestStore::with(1 << 24, 1 << 20);
     store.scan(&|| false).unwrap();
     store
 }
 
-fn head(store: &Store) -> ObjectHead {
-    let generation = store.generation();
-    ObjectHead { key: KEY.into(), status: 200, generation, ..ObjectHead::default() }
-}
-
-fn path(folder: &TempDir, store: &Store) -> PathBuf {
-    folder.path().join(store.layout.path(Name::of_key(KEY)))
+fn path(store: &TestStore) -> PathBuf {
+    store.path(Name::of_key(KEY))
 }
 
 /// An object, its body and whether its file's state is known; and how often was read.
@@ -57,11 +46,10 @@ fn find(store: &Store) -> Found {
 
 #[test]
 fn bodies_up_to_64_kib_are_read_with_their_heads_and_others_are_left_in_their_files() {
-    let folder = TempDir::new().unwrap();
     for bytes in [0, 1, 2_000, 4_000, 4_096, 4_097, 65_535, 65_536, 65_537, 1 << 20] {
-        let store = open(&folder);
+        let store = scanned();
         let body: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
-        store.keep(&head(&store), &body).unwrap();
+        store.keep(&store.head(KEY), &body).unwrap();
         let is_small = bytes <= 1 << 16;
         let (found, reads) = find_for(&store, "", 1 << 16, false);
         // A long body has a sum that only a thread compares it with.
@@ -82,17 +70,16 @@ type Change = fn(&mut Vec<u8>);
 
 #[test]
 fn what_is_not_whole_current_and_as_written_is_left_to_a_thread() {
-    let whole = |folder: &TempDir, change: &dyn Fn(&mut Vec<u8>)| {
-        let store = open(folder);
-        store.keep(&head(&store), &[7; 5_000]).unwrap();
-        let path = path(folder, &store);
+    let whole = |change: &dyn Fn(&mut Vec<u8>)| {
+        let store = scanned();
+        store.keep(&store.head(KEY), &[7; 5_000]).unwrap();
+        let path = path(&store);
         let mut bytes = fs::read(&path).unwrap();
         change(&mut bytes);
         fs::write(&path, bytes).unwrap();
         store
     };
-    let folder = TempDir::new().unwrap();
-    assert!(find(&whole(&folder, &|_| ())).is_some());
+    assert!(find(&whole(&|_| ())).is_some());
     let changes: [(&str, Change); 6] = [
         ("torn head", |bytes| bytes[40] ^= 1),
         ("torn body", |bytes| *bytes.last_mut().unwrap() ^= 1),
@@ -102,32 +89,31 @@ fn what_is_not_whole_current_and_as_written_is_left_to_a_thread() {
         ("empty", Vec::clear),
     ];
     for (what, change) in changes {
-        let store = whole(&folder, &change);
-        let length = fs::metadata(path(&folder, &store)).unwrap().len();
+        let store = whole(&change);
+        let length = fs::metadata(path(&store)).unwrap().len();
         for (bytes_max, wants_state) in [(1 << 16, false), (1 << 16, true), (0, false)] {
             assert!(find_for(&store, "", bytes_max, wants_state).0.is_none(), "{what}");
         }
-        let left = fs::metadata(path(&folder, &store)).unwrap().len();
+        let left = fs::metadata(path(&store)).unwrap().len();
         assert_eq!((left, store.status().damaged), (length, 0), "{what}: nothing is removed");
     }
-    let store = whole(&folder, &|_| ());
+    let store = whole(&|_| ());
     store.forget(&Purge::Key(Name::of_key(KEY)));
     assert!(find(&store).is_none(), "what was purged");
-    let other = ObjectHead { key: "https://example.org/b".into(), ..head(&store) };
+    let other = ObjectHead { key: "https://example.org/b".into(), ..store.head(KEY) };
     store.keep(&other, b"body").unwrap();
-    store.keep(&head(&store), b"body").unwrap();
-    let from = folder.path().join(store.layout.path(Name::of_object(&other)));
-    fs::rename(from, path(&folder, &store)).unwrap();
+    store.keep_short(KEY);
+    let from = store.path(Name::of_object(&other));
+    fs::rename(from, path(&store)).unwrap();
     assert!(find(&store).is_none(), "what has another key");
 }
 
 #[test]
 fn what_is_planted_under_a_name_is_not_waited_for() {
-    let folder = TempDir::new().unwrap();
-    let store = open(&folder);
-    store.keep(&head(&store), b"body").unwrap();
-    let path = path(&folder, &store);
-    let aside = folder.path().join("aside");
+    let store = scanned();
+    store.keep_short(KEY);
+    let path = path(&store);
+    let aside = store.folder().join("aside");
     fs::rename(&path, &aside).unwrap();
     let fifo = || rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::RUSR, 0).unwrap();
     let link = || std::os::unix::fs::symlink(&aside, &path).unwrap();
@@ -144,11 +130,9 @@ fn what_is_planted_under_a_name_is_not_waited_for() {
 
 #[test]
 fn variants_are_found_by_two_looks() {
-    let folder = TempDir::new().unwrap();
-    let store = open(&folder);
+    let store = scanned();
     for value in ["de", "fr"] {
-        let vary = vec![("accept-language".to_owned(), value.into())];
-        store.keep(&ObjectHead { vary, ..head(&store) }, value.as_bytes()).unwrap();
+        store.keep(&ObjectHead { vary: vary(value), ..store.head(KEY) }, value.as_bytes()).unwrap();
     }
     for value in ["de", "fr"] {
         let (found, reads) = find_for(&store, value, 1 << 16, false);
@@ -162,10 +146,9 @@ fn variants_are_found_by_two_looks() {
 
 #[test]
 fn a_file_that_was_touched_in_any_way_is_not_there_as_it_was() {
-    let folder = TempDir::new().unwrap();
-    let store = open(&folder);
-    let path = path(&folder, &store);
-    let other = folder.path().join("other");
+    let store = scanned();
+    let path = path(&store);
+    let other = store.folder().join("other");
     let replace = || {
         fs::copy(&path, &other).unwrap();
         fs::rename(&other, &path).unwrap();
@@ -177,7 +160,7 @@ fn a_file_that_was_touched_in_any_way_is_not_there_as_it_was() {
         &replace,
     ];
     for touch in touches {
-        store.keep(&head(&store), b"body").unwrap();
+        store.keep_short(KEY);
         let (object, _) = find_for(&store, "", 1 << 16, true).0.unwrap();
         let state = object.state.unwrap();
         let is_there = || (store.is_there(&object.reference, &state), state.lasts(&object.file));
@@ -192,14 +175,13 @@ fn a_file_that_was_touched_in_any_way_is_not_there_as_it_was() {
 /// Its path may lead to another file by then.
 #[test]
 fn a_validation_writes_to_the_file_that_was_found_and_to_no_other() {
-    let folder = TempDir::new().unwrap();
-    let store = open(&folder);
-    store.keep(&head(&store), b"body").unwrap();
-    let path = path(&folder, &store);
+    let store = scanned();
+    store.keep_short(KEY);
+    let path = path(&store);
     let mut object = store.find(KEY, &|_| Vec::new()).unwrap().unwrap();
     let flags = rustix::fs::fcntl_getfl(&object.file).unwrap();
     assert!(!flags.intersects(OFlags::WRONLY | OFlags::RDWR), "readers only read");
-    let other = folder.path().join("other");
+    let other = store.folder().join("other");
     fs::copy(&path, &other).unwrap();
     fs::rename(&other, &path).unwrap();
     let before = fs::read(&path).unwrap();

@@ -2,9 +2,8 @@ use std::cell::Cell;
 use std::os::fd::BorrowedFd;
 
 use rustix::io::pread;
-use tempfile::TempDir;
 
-use super::super::tests::{KEY, files, head, key, store, vary};
+use super::super::tests::{KEY, TestStore, key, vary};
 use super::*;
 
 const PLAIN: &[u8] = b"plain plain plain plain";
@@ -40,9 +39,8 @@ fn form(store: &Store, of: &FormOf<'_>) -> Option<Vec<u8>> {
 
 #[test]
 fn a_form_is_found_by_its_object_and_never_in_its_place() {
-    let folder = TempDir::new().unwrap();
-    let store = store(&folder);
-    put(&store, head(&store, KEY), PLAIN).unwrap();
+    let store = TestStore::new();
+    put(&store, store.head(KEY), PLAIN).unwrap();
     let object = found(&store, KEY);
     assert_eq!(form(&store, &of(&object)), None);
     keep(&store, &object, Some(b"coded")).unwrap();
@@ -56,22 +54,18 @@ fn a_form_is_found_by_its_object_and_never_in_its_place() {
 
 #[test]
 fn a_form_is_there_in_the_next_life_of_the_store() {
-    let folder = TempDir::new().unwrap();
-    {
-        let store = store(&folder);
-        put(&store, head(&store, KEY), PLAIN).unwrap();
-        keep(&store, &found(&store, KEY), Some(b"coded")).unwrap();
-    }
-    let store = store(&folder);
+    let store = TestStore::new();
+    put(&store, store.head(KEY), PLAIN).unwrap();
+    keep(&store, &found(&store, KEY), Some(b"coded")).unwrap();
+    let store = store.reopened();
     store.scan(&|| false).unwrap();
     assert_eq!(form(&store, &of(&found(&store, KEY))).unwrap(), b"coded");
 }
 
 #[test]
 fn a_form_of_a_variant_is_that_variants() {
-    let folder = TempDir::new().unwrap();
-    let store = store(&folder);
-    let variant = |value| ObjectHead { vary: vary(value), ..head(&store, KEY) };
+    let store = TestStore::new();
+    let variant = |value| ObjectHead { vary: vary(value), ..store.head(KEY) };
     put(&store, variant("a"), PLAIN).unwrap();
     put(&store, variant("b"), PLAIN).unwrap();
     let object = found(&store, KEY);
@@ -84,9 +78,8 @@ fn a_form_of_a_variant_is_that_variants() {
 
 #[test]
 fn an_object_that_came_or_was_validated_since_has_no_form() {
-    let folder = TempDir::new().unwrap();
-    let store = store(&folder);
-    put(&store, head(&store, KEY), PLAIN).unwrap();
+    let store = TestStore::new();
+    put(&store, store.head(KEY), PLAIN).unwrap();
     let mut object = found(&store, KEY);
     keep(&store, &object, Some(b"coded")).unwrap();
     let times = Times { arrived: 7, ..Times::default() };
@@ -94,19 +87,18 @@ fn an_object_that_came_or_was_validated_since_has_no_form() {
     store.refresh(&mut object, validated).unwrap();
     assert_eq!(form(&store, &of(&object)), None);
     keep(&store, &object, Some(b"coded again")).unwrap();
-    put(&store, ObjectHead { times, ..head(&store, KEY) }, b"other other other other").unwrap();
+    put(&store, ObjectHead { times, ..store.head(KEY) }, b"other other other other").unwrap();
     let object = found(&store, KEY);
     assert_eq!(form(&store, &of(&object)), None);
     keep(&store, &object, Some(b"coded other")).unwrap();
     assert_eq!(form(&store, &of(&object)).unwrap(), b"coded other");
-    assert_eq!(files(folder.path()).len(), 2, "one form takes the place of the other");
+    assert_eq!(store.files().len(), 2, "one form takes the place of the other");
 }
 
 #[test]
 fn what_was_validated_by_its_tag_keeps_its_form() {
-    let folder = TempDir::new().unwrap();
-    let store = store(&folder);
-    put(&store, ObjectHead { etag: b"\"a\"".to_vec(), ..head(&store, KEY) }, PLAIN).unwrap();
+    let store = TestStore::new();
+    put(&store, ObjectHead { etag: b"\"a\"".to_vec(), ..store.head(KEY) }, PLAIN).unwrap();
     let mut object = found(&store, KEY);
     keep(&store, &object, Some(b"coded")).unwrap();
     let times = Times { arrived: 7, ..Times::default() };
@@ -117,15 +109,14 @@ fn what_was_validated_by_its_tag_keeps_its_form() {
 
 #[test]
 fn a_purge_takes_forms_along_those_that_are_made_meanwhile_too() {
-    let folder = TempDir::new().unwrap();
-    let store = store(&folder);
-    put(&store, head(&store, KEY), PLAIN).unwrap();
+    let store = TestStore::new();
+    put(&store, store.head(KEY), PLAIN).unwrap();
     let object = found(&store, KEY);
     keep(&store, &object, Some(b"coded")).unwrap();
     store.purge(&key(KEY)).unwrap();
-    assert!(files(folder.path()).is_empty());
+    assert!(store.files().is_empty());
     assert!(matches!(keep(&store, &object, Some(b"coded")), Err(StoreError::Purged)));
-    put(&store, head(&store, KEY), PLAIN).unwrap();
+    put(&store, store.head(KEY), PLAIN).unwrap();
     let object = found(&store, KEY);
     let made_while_purged = || {
         store.purge(&key(KEY)).unwrap();
@@ -133,14 +124,13 @@ fn a_purge_takes_forms_along_those_that_are_made_meanwhile_too() {
     };
     let kept = store.keep_form(&of(&object), made_while_purged);
     assert!(matches!(kept, Err(StoreError::Purged)));
-    assert!(files(folder.path()).is_empty());
+    assert!(store.files().is_empty());
 }
 
 #[test]
 fn what_a_coding_makes_no_smaller_has_an_empty_form() {
-    let folder = TempDir::new().unwrap();
-    let store = store(&folder);
-    put(&store, head(&store, KEY), PLAIN).unwrap();
+    let store = TestStore::new();
+    put(&store, store.head(KEY), PLAIN).unwrap();
     let object = found(&store, KEY);
     keep(&store, &object, None).unwrap();
     assert_eq!(form(&store, &of(&object)).unwrap(), b"");

@@ -1,34 +1,13 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::sync::Arc;
 
 use rustix::fs::{CWD, FileType};
-use tempfile::TempDir;
 
+use super::super::tests::{KEY, TestStore};
 use super::*;
-use crate::head::ObjectHead;
 use crate::name::Name;
 use crate::purges::Purge;
-use crate::store::{Store, StoreSettings};
-
-const KEY: &str = "https://example.org/a";
-
-fn open(folder: &TempDir) -> Arc<Store> {
-    let directory = folder.path().to_owned();
-    let settings = StoreSettings { directory, bytes_max: 1 << 20, object_bytes_max: 10 };
-    Arc::new(Store::open(settings).unwrap())
-}
-
-fn keep(store: &Arc<Store>, key: &str) {
-    let generation = store.generation();
-    let head = ObjectHead { key: key.into(), status: 200, generation, ..ObjectHead::default() };
-    store.keep(&head, b"body").unwrap();
-}
-
-fn is_there(store: &Store, key: &str) -> bool {
-    store.find(key, &|_| Vec::new()).unwrap().is_some()
-}
 
 type Plant = fn(&Path);
 
@@ -55,20 +34,17 @@ fn what_is_no_file_holds_up_no_start_and_makes_way() {
         for (what, plant) in
             PLANTS.into_iter().filter(|(it, _)| !(name == "temporary" && it.contains("folder")))
         {
-            let folder = TempDir::new().unwrap();
-            let store = open(&folder);
-            keep(&store, KEY);
-            drop(store);
-            remove(&folder.path().join(name));
-            plant(&folder.path().join(name));
-            let store = open(&folder);
-            assert_eq!(is_there(&store, KEY), name == "temporary", "{name}: {what}");
+            let store = TestStore::new();
+            store.keep_short(KEY);
+            remove(&store.folder().join(name));
+            plant(&store.folder().join(name));
+            let store = store.reopened();
+            assert_eq!(store.has(KEY), name == "temporary", "{name}: {what}");
             store.scan(&|| false).unwrap();
-            keep(&store, KEY);
+            store.keep_short(KEY);
             store.purge(&Purge::Tag("t".to_owned())).unwrap();
-            drop(store);
-            let store = open(&folder);
-            assert!(is_there(&store, KEY) && !store.is_emptied(), "{name}: {what}");
+            let store = store.reopened();
+            assert!(store.has(KEY) && !store.is_emptied(), "{name}: {what}");
         }
     }
 }
@@ -78,23 +54,22 @@ fn what_is_no_file_under_an_objects_name_is_a_miss_and_replaced() {
     for (what, plant) in PLANTS {
         for is_scanned in [false, true] {
             for is_kept in [false, true] {
-                let folder = TempDir::new().unwrap();
-                let store = open(&folder);
-                let path = folder.path().join(store.layout.path(Name::of_key(KEY)));
-                keep(&store, KEY);
+                let store = TestStore::new();
+                let path = store.path(Name::of_key(KEY));
+                store.keep_short(KEY);
                 remove(&path);
                 plant(&path);
                 if is_scanned {
                     store.scan(&|| false).unwrap();
                 }
                 if is_kept {
-                    keep(&store, KEY);
+                    store.keep_short(KEY);
                 } else {
-                    assert!(!is_there(&store, KEY), "{what} {is_scanned}");
+                    assert!(!store.has(KEY), "{what} {is_scanned}");
                     assert!(fs::symlink_metadata(&path).is_err(), "{what} {is_scanned}");
-                    keep(&store, KEY);
+                    store.keep_short(KEY);
                 }
-                assert!(is_there(&store, KEY), "{what} {is_scanned} {is_kept}");
+                assert!(store.has(KEY), "{what} {is_scanned} {is_kept}");
                 assert_eq!(store.status().objects, 1);
             }
         }
@@ -104,10 +79,9 @@ fn what_is_no_file_under_an_objects_name_is_a_miss_and_replaced() {
 #[test]
 fn a_purge_removes_what_is_no_file_too() {
     for (what, plant) in PLANTS {
-        let folder = TempDir::new().unwrap();
-        let store = open(&folder);
-        keep(&store, KEY);
-        let path = folder.path().join(store.layout.path(Name::of_key(KEY)));
+        let store = TestStore::new();
+        store.keep_short(KEY);
+        let path = store.path(Name::of_key(KEY));
         remove(&path);
         plant(&path);
         assert_eq!(store.purge(&Purge::Key(Name::of_key(KEY))).unwrap(), 1, "{what}");
@@ -118,26 +92,23 @@ fn a_purge_removes_what_is_no_file_too() {
 #[test]
 fn what_has_the_name_of_a_folder_makes_way() {
     for (what, plant) in PLANTS.into_iter().filter(|(what, _)| !what.contains("folder")) {
-        let folder = TempDir::new().unwrap();
-        let store = open(&folder);
+        let store = TestStore::new();
         let path = store.layout.path(Name::of_key(KEY));
         let (of_it, _) = path.split_once('/').unwrap();
-        plant(&folder.path().join(of_it));
+        plant(&store.folder().join(of_it));
         store.scan(&|| false).unwrap();
-        keep(&store, KEY);
-        assert!(is_there(&store, KEY), "{what}");
+        store.keep_short(KEY);
+        assert!(store.has(KEY), "{what}");
     }
 }
 
 #[test]
 fn what_is_in_the_way_is_kept_for_the_operator_if_it_has_content() {
-    let folder = TempDir::new().unwrap();
-    let store = open(&folder);
-    let path = folder.path().join(store.layout.path(Name::of_key(KEY)));
+    let store = TestStore::new();
+    let path = store.path(Name::of_key(KEY));
     fs::create_dir_all(path.join("below")).unwrap();
-    keep(&store, KEY);
-    let aside = fs::read_dir(folder.path().join("temporary")).unwrap().next().unwrap().unwrap();
+    store.keep_short(KEY);
+    let aside = fs::read_dir(store.folder().join("temporary")).unwrap().next().unwrap().unwrap();
     assert!(aside.path().join("below").is_dir());
-    drop(store);
-    assert!(is_there(&open(&folder), KEY));
+    assert!(store.reopened().has(KEY));
 }
