@@ -90,6 +90,7 @@ fn path(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
         SubjectPath::User => None,
         SubjectPath::Plain => match program {
             Program::Nginx | Program::Haproxy => None,
+            Program::Kettle if subject.role == Role::Files => None,
             _ => Some(format!("{program} serves nothing over plain HTTP")),
         },
         SubjectPath::Auto if program == Program::Kettle => None,

@@ -29,7 +29,7 @@ pub enum Program {
 /// The place where records are encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SubjectPath {
-    /// Nowhere: plain HTTP with sendfile, the floor.
+    /// Nowhere: plain HTTP, the floor.
     Plain,
     /// In the server's process.
     User,

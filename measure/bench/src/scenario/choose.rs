@@ -117,7 +117,8 @@ fn is_possible(subject: &Subject) -> bool {
         Role::Cache if *program == Program::Hitch => *path == SubjectPath::User,
         Role::Cache if !matches!(program, Program::Kettle | Program::Nginx) => false,
         Role::Files | Role::Cache => match program {
-            Program::Kettle => !matches!(path, SubjectPath::Plain | SubjectPath::KernelSplice),
+            Program::Kettle if *path == SubjectPath::Plain => *role == Role::Files,
+            Program::Kettle => *path != SubjectPath::KernelSplice,
             Program::Nginx => !matches!(path, SubjectPath::Auto | SubjectPath::KernelSplice),
             Program::Haproxy => matches!(path, SubjectPath::User | SubjectPath::Plain),
             Program::Hitch | Program::Stunnel => false,
@@ -156,7 +157,7 @@ mod tests {
     #[test]
     fn what_is_not_usual_can_be_asked_for() {
         let options = Options { paths: Some(vec![SubjectPath::Plain]), ..Options::default() };
-        assert_eq!(names(&options), ["nginx plain"]);
+        assert_eq!(names(&options), ["kettle plain", "nginx plain"]);
         let options = Options {
             servers: Some(vec![Program::Haproxy, Program::Kettle]),
             paths: Some(vec![SubjectPath::User]),

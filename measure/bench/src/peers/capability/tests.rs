@@ -85,7 +85,7 @@ fn roles_and_paths_a_program_lacks_are_named() {
         (Kettle, SubjectPath::KernelSendfile, Role::Terminator, "by user, kernel-splice or auto"),
         (Nginx, SubjectPath::User, Role::Terminator, "apt-get install libnginx-mod-stream"),
         (Haproxy, SubjectPath::KernelSplice, Role::Terminator, "kernel TLS"),
-        (Kettle, SubjectPath::Plain, Role::Files, "plain HTTP"),
+        (Kettle, SubjectPath::Plain, Role::Terminator, "plain HTTP"),
         (Nginx, SubjectPath::Auto, Role::Files, "does not choose"),
         (Hitch, SubjectPath::User, Role::Files, "only ends TLS"),
         (Haproxy, SubjectPath::KernelWrite, Role::Terminator, "kernel TLS"),

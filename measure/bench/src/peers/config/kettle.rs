@@ -15,12 +15,16 @@ pub(super) fn words(input: &ConfigInput<'_>) -> Words {
     };
     // A file that is held in memory is not sent from the page cache.
     let hot_file = if input.subject.path == SubjectPath::KernelSendfile { "0 B" } else { "64 KiB" };
+    let is_plain = input.subject.path == SubjectPath::Plain;
     let (listener, serves) = match input.subject.role {
+        Role::Files if is_plain => (PLAIN, route(input)),
         Role::Files => ("kind = \"https\"", route(input)),
         Role::Terminator => ("kind = \"tls\"\nbackend = \"plain\"", backend(input)),
         Role::Cache => ("kind = \"https\"", cache(input) + &backend(input)),
         Role::Proxy => ("kind = \"https\"", PROXIED.to_owned() + &backend(input)),
     };
+    let path =
+        if is_plain { String::new() } else { format!("path = \"{}\"", input.subject.path.word()) };
     vec![
         ("VERSION", format!("tls{}", offer.version.word())),
         ("SUITE", offer.cipher.word().to_owned()),
@@ -28,11 +32,13 @@ pub(super) fn words(input: &ConfigInput<'_>) -> Words {
         ("TICKETS", tickets.to_string()),
         ("SESSION_CACHE", sessions.to_string()),
         ("HOT_FILE", hot_file.to_owned()),
-        ("PATH", input.subject.path.word().to_owned()),
+        ("PATH", path),
         ("LISTENER", format!("{listener}{}", if offer.http2.is_some() { HTTP2 } else { "" })),
         ("SERVES", serves),
     ]
 }
+
+const PLAIN: &str = "kind = \"http\"\nsites = [\"localhost\"]";
 
 /// Of an https listener; a terminator is refused before.
 const HTTP2: &str = "\nhttp2 = true";

@@ -13,6 +13,7 @@ use crate::word::Word;
 /// Program, path and role; behind a comma what else there is about them.
 const CASES: &[&str] = &[
     "kettle auto files",
+    "kettle plain files",
     "kettle kernel-sendfile files, http2",
     "kettle user files, 1.2 session-id",
     "kettle user files, none",
