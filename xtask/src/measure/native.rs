@@ -23,6 +23,8 @@ use crate::vm::cache::Cache;
 #[serde(deny_unknown_fields)]
 struct Targets {
     run: Vec<Run>,
+    /// Without TLS.
+    plain: Vec<Run>,
     /// Of the role *proxy*: beside the better of nginx and HAProxy.
     proxy: Vec<Run>,
     /// Measured with kettle alone, from an overlay and from the file system below it.
@@ -94,6 +96,7 @@ pub fn run(arguments: &MeasureArguments) -> Result<(), String> {
     }
     let has_wanted = |run: &Run, of: &Compared| run.target.iter().any(|it| of.wants(it, arguments));
     let reference = targets.run.iter().any(|run| has_wanted(run, FILES))
+        || targets.plain.iter().any(|run| has_wanted(run, PLAIN))
         || targets.proxy.iter().any(|run| has_wanted(run, PROXIES));
     let reference = reference.then(|| ReferencePrograms::obtain(&Cache::open()?)).transpose()?;
     let programs = Programs {
@@ -104,6 +107,7 @@ pub fn run(arguments: &MeasureArguments) -> Result<(), String> {
     let folder = checkout::target_folder().join("native");
     remove_folder(&folder)?;
     FILES.table(&targets.run, arguments, &programs, &folder.join("files"))?;
+    PLAIN.table(&targets.plain, arguments, &programs, &folder.join("plain"))?;
     let overlay = has_wanted(&targets.overlay, FILES).then(|| {
         let rounds = arguments.rounds.unwrap_or(FILES.rounds);
         overlay::rows(&targets.overlay, &programs, &folder.join("overlay"), rounds)
@@ -266,6 +270,13 @@ const FILES: &Compared = &Compared {
     name: "",
     rounds: 9,
     head: "server's work for one | kettle | nginx | ratio | target",
+};
+const PLAIN: &Compared = &Compared {
+    words: "--servers kettle,nginx --paths plain",
+    ours: "kettle plain",
+    others: &["nginx plain"],
+    name: "plain: ",
+    ..*FILES
 };
 const PROXIES: &Compared = &Compared {
     words: "--servers kettle,nginx,haproxy --paths user --workers 1 --effort quick",

@@ -5,7 +5,8 @@ use crate::files;
 fn the_targets_name_figures_there_are() {
     let targets: Targets = toml::from_str(TARGETS).unwrap();
     let figures = include_str!("../../../../measure/bench/src/figure.rs");
-    let runs = targets.run.iter().chain(&targets.proxy).chain([&targets.overlay]);
+    let runs =
+        targets.run.iter().chain(&targets.plain).chain(&targets.proxy).chain([&targets.overlay]);
     for target in runs.flat_map(|run| &run.target) {
         assert!(figures.contains(&format!("\"{}\"", target.figure)), "{}", target.name);
     }
