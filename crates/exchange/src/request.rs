@@ -171,6 +171,11 @@ impl<'c> Request<'c> {
         self.body.source.session()?.peer.as_deref()
     }
 
+    /// True if the kernel takes a file's bytes to the client from the page cache as they are: HTTP/1.1 without TLS.
+    pub fn is_sent_from_page_cache(&self) -> bool {
+        self.body.source.is_sent_from_page_cache()
+    }
+
     /// Returns the semaphore for a permit before a body is made as a whole. `None` where responses are sent one after the
     /// other.
     pub fn body_places(&self) -> Option<&Arc<Semaphore>> {

@@ -118,7 +118,7 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
         Some(Route { handler: Handler::Files(route), rules: None, .. })
             if !head.is_extended_connect() =>
         {
-            files.ready(route, path, head)
+            files.ready(route, path, request)
         }
         // An error that is kept may have a page in its place.
         Some(Route {

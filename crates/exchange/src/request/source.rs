@@ -51,6 +51,14 @@ impl<'c> Source<'c> {
         }
     }
 
+    /// True if it is a connection without TLS, for one request at a time.
+    pub(super) fn is_sent_from_page_cache(&self) -> bool {
+        match self {
+            Self::Nothing { .. } | Self::Stream(_) => false,
+            Self::Connection(source) => source.stream.is_plain(),
+        }
+    }
+
     /// Where to take a permit before a body is made as a whole. `None` where responses are sent one after the other.
     pub(super) fn body_places(&self) -> Option<&Arc<Semaphore>> {
         Some(self.stream()?.body_places())

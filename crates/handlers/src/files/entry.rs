@@ -40,6 +40,8 @@ pub struct Entry {
     pub lines: Lines,
     /// True if another form of it, or another content, may have the same date: a part of one must not follow a part of the other.
     pub shares_date: bool,
+    /// True if the place of its bytes is meant for clients that sendfile would reach, too.
+    pub is_for_all: bool,
     /// The rules of its validation.
     pub validation: Validation,
     /// When it was last known to be what its path names.
@@ -199,6 +201,7 @@ impl Entry {
             content_type,
             lines,
             shares_date,
+            is_for_all: false,
             validation,
             checked,
             is_settled,

@@ -26,7 +26,7 @@ use super::entry::{Content, Mark};
 use super::file_route::FileRoute;
 use super::listing::{Listing, View};
 use super::locate::{self, Facts, Found, LocateOutcome, Purpose, Sought, identity_of};
-use super::memory::FileMemory;
+use super::memory::{FileMemory, PASSING_BYTES_MAX};
 use super::precompressed::CodingPreference;
 use super::root::{Reach, Root, SWAPS_MAX};
 use super::{OpenFile, compressed};
@@ -172,14 +172,16 @@ impl Finder {
     pub async fn content(&self, found: Found) -> Result<(Facts, Content, Mark), Errno> {
         let device = self.device_holding(&found);
         let deadline = found.deadline.unwrap_or_else(|| self.disks.deadline());
-        let Found { fd, facts, is_kept, meeting, .. } = found;
+        let Found { fd, facts, is_kept, by_sendfile, meeting, .. } = found;
         let identity = facts.identity;
         let file = Arc::new(OpenFile::new(fd, identity.bytes, Arc::clone(&device)));
         let memory = self.memory.as_ref().filter(|memory| memory.is_for(identity.bytes));
         let known = memory.and(meeting.hash).map(Mark::Hash);
-        let is_sent_from_disk = known.is_some() && !is_kept && identity.bytes > PASSING_BYTES_MAX;
+        let is_passing = !is_kept && identity.bytes > PASSING_BYTES_MAX;
+        let is_sent_from_disk = known.is_some() && (is_passing || by_sendfile);
         let memory = memory.filter(|_| !is_sent_from_disk);
-        let (bytes, mark) = match memory.map(|memory| memory.room(identity.bytes)) {
+        let room = |memory: &FileMemory| memory.room(identity.bytes).filter(|_| !by_sendfile);
+        let (bytes, mark) = match memory.map(room) {
             Some(Some(room)) => {
                 let read = if known.is_some() { read_whole } else { read_and_hash };
                 match self.read(&file, identity, deadline, room, read).await? {
@@ -211,6 +213,14 @@ impl Finder {
             return Err(Errno::MFILE);
         }
         Ok((facts, bytes.map_or(Content::File(file), Content::Memory), mark))
+    }
+
+    /// True if a small file that was found stays where it is for clients that sendfile reaches. One that may have to be waited for does not.
+    pub fn leaves(&self, found: &Found) -> bool {
+        let bytes = found.facts.identity.bytes;
+        bytes > PASSING_BYTES_MAX
+            && self.memory.as_ref().is_some_and(|memory| memory.is_for(bytes))
+            && !self.device_holding(found).is_remote()
     }
 
     /// True if a file that was left where it is would be read into memory now: there was no room, or it was being changed.
@@ -482,8 +492,6 @@ fn is_still(file: &OpenFile, identity: FileStamp) -> io::Result<()> {
 
 /// Copying more than this at once would keep other connections waiting.
 const READ_AT_ONCE_BYTES_MAX: u64 = 256 * 1024;
-/// Of what is not to be remembered, more than this goes from the file into the records, without a copy between.
-pub(super) const PASSING_BYTES_MAX: u64 = 16 * 1024;
 /// Of what is only hashed so much is in memory at a time.
 const PIECE_BYTES: usize = 64 * 1024;
 

@@ -136,11 +136,12 @@ impl Files {
 
     /// The answer from a file that was looked at within the period of revalidation; `None` if it
     /// takes a look at the file system, or is an error. `path` is that of the request's target.
-    pub fn ready(&self, route: &FileRoute, path: &str, head: &Head) -> Option<Response> {
+    pub fn ready(&self, route: &FileRoute, path: &str, request: &Request<'_>) -> Option<Response> {
+        let head = &*request.head;
         if route.tries.is_some() || !matches!(head.method(), Method::Get | Method::Head) {
             return None;
         }
-        self.remembered(route, key(route, route.below(path)?, head), head)?.ok()
+        self.remembered(route, key(route, route.below(path)?, request), head)?.ok()
     }
 
     fn remembered(
@@ -155,8 +156,8 @@ impl Files {
         if age >= self.revalidate || look.generation != route.generation.now() {
             return None;
         }
-        // The rest of one content must not follow the beginning of another.
-        if range::requested(head).is_some() && !entry.is_unchanged() {
+        // The rest of one content must not follow the beginning of another, nor may a small file be another than its hash says.
+        if (range::requested(head).is_some() || key.by_sendfile) && !entry.is_unchanged() {
             return None;
         }
         let response = entry.respond(head, &*self.clock);
@@ -214,9 +215,9 @@ impl Files {
             return add_slash(route, target, asked).map(FileAnswer::Response);
         };
         if target.has_encoded_slash && route.leaves_missing {
-            return self.leave_missing(route, relative, head).await;
+            return self.leave_missing(route, relative, request).await;
         }
-        let key = key(route, below, head);
+        let key = key(route, below, request);
         let (found, root, look) = self.lookup(route, relative, key).await?;
         let response = match found {
             LocateOutcome::Elsewhere(path) => return Ok(FileAnswer::Elsewhere(path)),
@@ -230,16 +231,16 @@ impl Files {
                 self.list(route, relative, target, request).await
             }
             LocateOutcome::Directory if route.falls_back_for_folders && falls_back() => {
-                return self.fall_back(route, relative, head).await;
+                return self.fall_back(route, relative, request).await;
             }
             LocateOutcome::Directory | LocateOutcome::Refused(404) | LocateOutcome::Link
                 if route.leaves_missing =>
             {
-                return self.leave_missing(route, relative, head).await;
+                return self.leave_missing(route, relative, request).await;
             }
             LocateOutcome::Directory => Err(403.into()),
             LocateOutcome::Refused(404) | LocateOutcome::Link if falls_back() => {
-                return self.fall_back(route, relative, head).await;
+                return self.fall_back(route, relative, request).await;
             }
             LocateOutcome::Link => Err(403.into()),
             LocateOutcome::Refused(status) => Err(status.into()),
@@ -324,8 +325,7 @@ impl Files {
         let what = (key.path, found.facts.coding);
         look.generation = route.generation.tell(what, identity, look.generation, is_other);
         let is_still = |entry: &Rc<Entry>| {
-            entry.is_still(&found.facts)
-                && !(found.is_readable && self.finder.has_room_for(&entry.content))
+            entry.is_still(&found.facts) && (!found.is_readable || self.stays(key, entry))
         };
         let is_known = remembered.is_some();
         if let Some(entry) = remembered.filter(is_still) {
@@ -336,6 +336,9 @@ impl Files {
         }
         self.metrics.cache_miss();
         let (preference, deadline, wall) = (key.preference, found.deadline, self.clock.wall());
+        found.by_sendfile = key.by_sendfile && self.finder.leaves(&found);
+        let is_for_all = key.by_sendfile;
+        let key = KeyRef { by_sendfile: found.by_sendfile, ..key };
         let (is_met_before, is_kept) = self.meet(route, is_known, &mut found);
         let (facts, content, mark) = self.finder.content(found).await?;
         if let (Mark::Hash(hash), false) = (mark, is_met_before)
@@ -345,13 +348,20 @@ impl Files {
         }
         let (facts, content, is_final) =
             self.finder.compressed(route, preference, facts, content, deadline).await;
-        let entry = Rc::new(Entry::new(route, &facts, (content, mark), self.clock.wall(), look));
+        let mut entry = Entry::new(route, &facts, (content, mark), self.clock.wall(), look);
+        entry.is_for_all = is_for_all;
+        let entry = Rc::new(entry);
         if is_kept && is_final && self.finder.is_current(route, root) {
             let mut cache = self.cache.borrow_mut();
             cache.remember(key, Remembered::File(Rc::clone(&entry)));
             self.metrics.open_files(cache.open_files() as u64);
         }
         Ok(entry)
+    }
+
+    /// True if an entry's bytes stay where they are: they are in memory, nothing has room for them, or sendfile takes them.
+    fn stays(&self, key: KeyRef<'_>, entry: &Entry) -> bool {
+        key.leaves(entry.content.bytes()) || !self.finder.has_room_for(&entry.content)
     }
 
     /// Meets a file that is read: says if its hash is known, and if it is to be remembered. A file that is compressed here
@@ -361,7 +371,11 @@ impl Files {
         if self.finder.memory().is_some_and(|memory| memory.is_for(identity.bytes)) {
             let bytes = identity.bytes;
             found.meeting = self.marks.borrow_mut().meet(identity);
-            let is_worth = || self.cache.borrow().is_worth_memory(bytes, found.meeting.ago);
+            let cache = self.cache.borrow();
+            let is_worth = || match found.by_sendfile {
+                true => cache.is_worth_descriptor(found.meeting.ago),
+                false => cache.is_worth_memory(bytes, found.meeting.ago),
+            };
             found.is_kept = is_known || !route.compression.codings.is_empty() || is_worth();
         }
         (found.meeting.hash.is_some(), found.is_kept)
@@ -427,7 +441,8 @@ impl fmt::Debug for Files {
     }
 }
 
-fn key<'k>(route: &FileRoute, below: &'k str, head: &Head) -> KeyRef<'k> {
+fn key<'k>(route: &FileRoute, below: &'k str, request: &Request<'_>) -> KeyRef<'k> {
+    let head = &*request.head;
     let preference = if route.offered.is_empty() {
         CodingPreference::NONE
     } else {
@@ -441,7 +456,10 @@ fn key<'k>(route: &FileRoute, below: &'k str, head: &Head) -> KeyRef<'k> {
             false => preference,
         }
     };
-    KeyRef { route: route.number, preference, path: below }
+    let is_compressed =
+        !route.compression.codings.is_empty() && preference.codings().next().is_some();
+    let by_sendfile = request.is_sent_from_page_cache() && !is_compressed;
+    KeyRef { route: route.number, preference, by_sendfile, path: below }
 }
 
 /// Sends the client to the path of the folder, relative to which its links are meant: as nginx does, to the one that a rewrite has made

@@ -149,6 +149,8 @@ pub struct Found {
     pub meeting: Meeting,
     /// True if it is to be remembered.
     pub is_kept: bool,
+    /// True if it stays where it is, though it is small.
+    pub by_sendfile: bool,
     /// When the caller gives up.
     pub deadline: Option<DiskDeadline>,
 }
@@ -390,6 +392,7 @@ fn found(
         is_readable,
         meeting,
         is_kept: true,
+        by_sendfile: false,
         deadline: None,
     })
 }

@@ -89,6 +89,8 @@ impl<B: AsRef<[u8]>> AsRef<[u8]> for Filled<B> {
 const ENTRY_BYTES: u64 = 1_024;
 /// This part is for what was met before, and for gaps.
 const BESIDE_SHARE: u64 = 8;
+/// Of what is not to be remembered, more than this goes from the file into the records, without a copy between.
+pub(super) const PASSING_BYTES_MAX: u64 = 16 * 1024;
 
 #[cfg(test)]
 mod tests {

@@ -23,9 +23,9 @@ use rustix::io::Errno;
 
 use super::OpenFile;
 use super::entry::Content;
-use super::find::PASSING_BYTES_MAX;
 use super::marks::Keep;
 use super::memory::FileMemory;
+use super::memory::PASSING_BYTES_MAX;
 use super::precompressed::token;
 
 /// An object ready to be answered with.

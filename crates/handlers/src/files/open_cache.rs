@@ -11,6 +11,7 @@ use quick_cache::unsync::Cache;
 use quick_cache::{Equivalent, Weighter};
 
 use super::entry::{Content, Entry};
+use super::memory::PASSING_BYTES_MAX;
 use super::object::ReadyObject;
 use super::precompressed::CodingPreference;
 
@@ -19,6 +20,7 @@ use super::precompressed::CodingPreference;
 pub struct Key {
     route: u64,
     preference: CodingPreference,
+    by_sendfile: bool,
     path: Box<str>,
 }
 
@@ -29,6 +31,8 @@ pub struct KeyRef<'k> {
     pub route: u64,
     /// The codings the client takes.
     pub preference: CodingPreference,
+    /// True if sendfile takes a small file to the client, too: a copy in memory costs it more.
+    pub by_sendfile: bool,
     /// The path below the route's prefix, with its slash.
     pub path: &'k str,
 }
@@ -36,7 +40,8 @@ pub struct KeyRef<'k> {
 impl Hash for KeyRef<'_> {
     /// One number and the path, instead of three values: each costs a round of the hash.
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.route << 8 | u64::from(self.preference.bits()));
+        let bits = u64::from(self.preference.bits()) << 1 | u64::from(self.by_sendfile);
+        state.write_u64(self.route << 9 | bits);
         state.write(self.path.as_bytes());
     }
 }
@@ -49,7 +54,8 @@ impl Hash for Key {
 
 impl Key {
     fn as_ref(&self) -> KeyRef<'_> {
-        KeyRef { route: self.route, preference: self.preference, path: &self.path }
+        let Self { route, preference, by_sendfile, ref path } = *self;
+        KeyRef { route, preference, by_sendfile, path }
     }
 }
 
@@ -57,7 +63,19 @@ impl KeyRef<'_> {
     /// The key to remember an entry by.
     #[must_use]
     pub fn to_key(self) -> Key {
-        Key { route: self.route, preference: self.preference, path: self.path.into() }
+        let Self { route, preference, by_sendfile, path } = self;
+        Key { route, preference, by_sendfile, path: path.into() }
+    }
+
+    /// True if sendfile takes a file of this size to the client, though it is small.
+    #[must_use]
+    pub fn leaves(&self, bytes: u64) -> bool {
+        self.by_sendfile && bytes > PASSING_BYTES_MAX
+    }
+
+    /// The key of entries that are for every client.
+    fn for_all(self) -> Self {
+        Self { by_sendfile: false, ..self }
     }
 }
 
@@ -81,6 +99,14 @@ impl Remembered {
         match self {
             Remembered::File(entry) => &entry.content,
             Remembered::Object(object) => &object.content,
+        }
+    }
+
+    /// True if its bytes are where they are best for every client.
+    fn is_for_all(&self) -> bool {
+        match self {
+            Remembered::File(entry) => entry.is_for_all,
+            Remembered::Object(_) => true,
         }
     }
 
@@ -129,19 +155,21 @@ impl OpenCache {
     /// Returns the entry of a key.
     #[must_use]
     pub fn find(&self, key: KeyRef<'_>) -> Option<Remembered> {
-        let hot = self.hot.as_ref().and_then(|hot| hot.get(&key));
-        hot.or_else(|| self.open.as_ref().and_then(|open| open.get(&key))).cloned()
+        let for_all = key.for_all();
+        let hot = self.hot.as_ref().and_then(|hot| hot.get(&for_all));
+        let hot = hot.filter(|it| it.is_for_all() || !key.leaves(it.content().bytes()));
+        let open = |key| self.open.as_ref().and_then(|open| open.get(key));
+        let own = || key.by_sendfile.then(|| open(&key)).flatten();
+        hot.or_else(|| open(&for_all)).or_else(own).cloned()
     }
 
     /// Remembers an entry in place of any other of this key.
     pub fn remember(&mut self, key: KeyRef<'_>, entry: Remembered) {
         match entry.content() {
             Content::Memory(_) => {
-                if let Some(open) = &mut self.open {
-                    open.remove(&key);
-                }
+                self.close(key);
                 if let Some(hot) = &mut self.hot {
-                    hot.insert(key.to_key(), entry);
+                    hot.insert(key.for_all().to_key(), entry);
                 }
             }
             Content::File(_) => {
@@ -176,9 +204,14 @@ impl OpenCache {
     /// Forgets the entry of a key.
     pub fn forget(&mut self, key: KeyRef<'_>) {
         if let Some(hot) = &mut self.hot {
-            hot.remove(&key);
+            hot.remove(&key.for_all());
         }
+        self.close(key);
+    }
+
+    fn close(&mut self, key: KeyRef<'_>) {
         if let Some(open) = &mut self.open {
+            open.remove(&key.for_all());
             open.remove(&key);
         }
     }

@@ -44,6 +44,31 @@ fn memory_is_written_and_files_are_sent_by_the_kernel() {
     }
 }
 
+/// A copy costs sendfile's client more than it saves, and TLS has to make one.
+#[test]
+fn small_files_come_from_the_page_cache_and_stay_in_memory_for_tls() {
+    let setup = plain("").set("limits", "revalidate = \"1h\"").sizes(&[16_384, 20_000, 65_536]);
+    let kettle = Kettle::start(setup);
+    let mut over_tls = kettle.connect(ONE_OF_EACH_VERSION[0]);
+    let mut client = Wire::connect(kettle.addresses[1]);
+    let mut tag = None;
+    for (number, bytes) in [16_384, 20_000, 65_536].repeat(3).into_iter().enumerate() {
+        let target = format!("/{bytes}?{number}");
+        let (copied, sent) = (over_tls.get(&format!("/{bytes}")), client.get(&target));
+        assert!(copied.body == content(bytes) && sent.body == content(bytes), "{target}");
+        assert_eq!(copied.header("etag"), sent.header("etag"));
+        tag = sent.header("etag").map(str::to_owned);
+        let is_by_sendfile = kettle.entry(&target).text("reason") == "sendfile";
+        assert_eq!(is_by_sendfile, bytes > 16_384, "{target}");
+    }
+    // Written to in its place: a tag is that of the bytes behind it, for all who ask from then on.
+    let other = vec![b'x'; 65_536];
+    kettle.folder.write("www/65536", &other);
+    for changed in [client.get("/65536"), over_tls.get("/65536")] {
+        assert!(changed.body == other && changed.header("etag").map(str::to_owned) != tag);
+    }
+}
+
 /// As `nc -N` and old probes do: what was asked for is answered, also behind the end of what they say.
 #[test]
 fn a_client_that_ends_its_side_behind_its_request_is_answered() {

@@ -150,7 +150,7 @@ const RELEASED_AGAIN: Duration = Duration::from_secs(10);
 const CLOSED_MAX: usize = 1_024;
 
 fn object_key(route: u64, asked: &str) -> KeyRef<'_> {
-    KeyRef { route, preference: CodingPreference::NONE, path: asked }
+    KeyRef { route, preference: CodingPreference::NONE, by_sendfile: false, path: asked }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kettle_config::Coding;
 use kettle_exchange::error_page::HttpError;
-use kettle_exchange::request::{Head, Program};
+use kettle_exchange::request::{Program, Request};
 use quick_cache::unsync::Cache;
 
 use super::{FileAnswer, Files, key};
@@ -90,7 +90,7 @@ impl Files {
         &self,
         route: &Arc<FileRoute>,
         asked: &str,
-        head: &Head,
+        request: &Request<'_>,
     ) -> Result<FileAnswer, HttpError> {
         let missing = route.programs.as_ref().and_then(|programs| programs.missing.as_ref());
         let index = match missing {
@@ -105,7 +105,7 @@ impl Files {
         if route.denied.as_ref().is_some_and(|denied| denied.have_below(relative)) {
             return Err(403.into());
         }
-        let (found, ..) = self.lookup(route, relative, key(route, index, head)).await?;
+        let (found, ..) = self.lookup(route, relative, key(route, index, request)).await?;
         match found {
             LocateOutcome::Program { path, path_info } => answer(route, relative, path, path_info),
             LocateOutcome::File(found) => {
@@ -125,7 +125,7 @@ impl Files {
 
 /// Programs answer in no coding.
 fn without_coding(key: KeyRef<'_>) -> KeyRef<'_> {
-    KeyRef { preference: CodingPreference::NONE, ..key }
+    KeyRef { preference: CodingPreference::NONE, by_sendfile: false, ..key }
 }
 
 /// Programs that are remembered by a worker.

@@ -35,9 +35,7 @@ impl Files {
             return Ok(known);
         }
         let mut purpose = match self.remembered_file(key) {
-            Some(entry) if entry.is_settled() && !self.finder.has_room_for(&entry.content) => {
-                Purpose::Compare
-            }
+            Some(entry) if entry.is_settled() && self.stays(key, &entry) => Purpose::Compare,
             _ => Purpose::Read,
         };
         let RootLookup { found, root, looked, .. } = loop {

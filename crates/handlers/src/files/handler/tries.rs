@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kettle_exchange::error_page::HttpError;
-use kettle_exchange::request::{Head, Request};
+use kettle_exchange::request::Request;
 use kettle_http::target::Target;
 
 use super::{FileAnswer, Files, add_slash, key, programs};
@@ -28,7 +28,7 @@ impl Files {
             if route.denied.as_ref().is_some_and(|denied| denied.have_below(relative)) {
                 return Err(403.into());
             }
-            let key = key(route, &path, head);
+            let key = key(route, &path, request);
             // The folder that was asked for is there: its links are meant relative to its path with the slash, as in nginx.
             let lacks_slash = is_folder
                 && !target.path.ends_with('/')
@@ -67,8 +67,8 @@ impl Files {
             return response.map(FileAnswer::Response);
         }
         match route.falls_back_for(target.path) {
-            _ if route.leaves_missing => self.leave_missing(route, asked, head).await,
-            true => self.fall_back(route, asked, head).await,
+            _ if route.leaves_missing => self.leave_missing(route, asked, request).await,
+            true => self.fall_back(route, asked, request).await,
             false => Err(404.into()),
         }
     }
@@ -79,8 +79,9 @@ impl Files {
         &self,
         route: &Arc<FileRoute>,
         asked: &str,
-        head: &Head,
+        request: &Request<'_>,
     ) -> Result<FileAnswer, HttpError> {
+        let head = &*request.head;
         let below = route.fallback.as_deref().unwrap_or_default();
         let relative = below.trim_start_matches('/');
         let others = route.others.as_ref();
@@ -90,7 +91,7 @@ impl Files {
         if route.denied.as_ref().is_some_and(|denied| denied.have_below(relative)) {
             return Err(403.into());
         }
-        let key = key(route, below, head);
+        let key = key(route, below, request);
         if let Some(answer) = self.remembered(route, key, head) {
             return answer.map(FileAnswer::Response);
         }

@@ -60,7 +60,7 @@ impl Maker {
 }
 
 fn key(path: &str) -> KeyRef<'_> {
-    KeyRef { route: 1, preference: CodingPreference::NONE, path }
+    KeyRef { route: 1, preference: CodingPreference::NONE, by_sendfile: false, path }
 }
 
 #[test]

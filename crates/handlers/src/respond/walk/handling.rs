@@ -111,7 +111,7 @@ async fn by_files<'r>(
     let is_passed_on = is_passed_on(route, own, target, head);
     let ready = match is_done || is_passed_on {
         true => None,
-        false => files.ready(own, target.path, head),
+        false => files.ready(own, target.path, request),
     };
     let slashed = if is_passed_on { with_slashes(route, target, head) } else { None };
     if let (Some(path), Some(guard)) = (&slashed, route.guard()) {

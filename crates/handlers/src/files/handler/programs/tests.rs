@@ -65,7 +65,12 @@ impl Stage {
     /// The program that a worker finds by this path, or what else it says.
     async fn found(&self, worker: usize, path: &str) -> String {
         let relative = path.trim_start_matches('/');
-        let key = KeyRef { route: self.route.number, preference: CodingPreference::NONE, path };
+        let key = KeyRef {
+            route: self.route.number,
+            preference: CodingPreference::NONE,
+            by_sendfile: false,
+            path,
+        };
         match self.workers[worker].lookup(&self.route, relative, key).await.unwrap().0 {
             LocateOutcome::Program { path, .. } => path,
             other => format!("{other:?}"),
