@@ -63,7 +63,7 @@ impl Bars {
                     "group",
                     (0.0, y + 16.0),
                     Anchor::Start,
-                    &fitted(&group.label, 13.0, width),
+                    &fitted(&group.label, HEADING, width),
                 );
                 y += 24.0;
             }
@@ -151,3 +151,5 @@ impl Bars {
 
 const PARTS: [&str; 3] = ["bar first", "bar second", "bar third"];
 const SIZE: f64 = 12.5;
+/// Of a heading whose letters are bold, and as wide as those of this size.
+const HEADING: f64 = 14.5;

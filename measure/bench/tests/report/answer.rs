@@ -1,12 +1,10 @@
 //! The first answer of a page, and its limits: rules that a reader's trust rests on, each with results made for it.
 
-use std::collections::BTreeMap;
-
 use kettle_bench::report::{self, PageOptions};
 use kettle_bench::results::read::Results;
 use kettle_bench::results::{Clock, Line, Sample, Value};
 
-use crate::{page, read, synthetic};
+use crate::{page, read, recorded};
 
 /// Results on a machine whose kernel carries TLS, or not.
 pub struct Made(Vec<Line>);
@@ -16,7 +14,7 @@ type Figures<'a> = &'a [(&'a str, f64)];
 
 impl Made {
     pub fn on(kernel_tls: &str, clock: Clock) -> Self {
-        let mut line = synthetic::run(clock);
+        let mut line = recorded::run(clock);
         if let Line::Run(run) = &mut line {
             run.machine.kernel_tls = kernel_tls.to_owned();
         }
@@ -41,9 +39,7 @@ impl Made {
                     .collect(),
                 round,
                 figures: figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
-                histogram: None,
-                failures: BTreeMap::new(),
-                warnings: Vec::new(),
+                ..Sample::default()
             }));
         }
         self

@@ -18,7 +18,7 @@ fn a_card_has_the_finding_its_doubts_and_how_to_repeat_it() {
     }
     assert!(card.markdown.starts_with("**kettle needs 0.47 of nginx' processor time"));
     assert!(card.markdown.contains("Kernel TLS is unproven here"));
-    assert!(card.markdown.contains("    kettle bench run --synthetic\n"));
+    assert!(card.markdown.contains("    kettle bench run web-sizes "));
     assert!(card.svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
     assert!(card.svg.contains("viewBox=\"0 0 1200 630\""));
 }

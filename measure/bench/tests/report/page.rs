@@ -39,10 +39,10 @@ fn every_scenario_and_what_is_missing_is_on_the_page() {
         "What this run cannot show",
         "id=\"later-scenario\"",
         "instructions, not time",
-        "memory bandwidth",
+        "memory traffic",
         "carry a warning",
         "How to repeat it",
-        "worker_connections 20000;",
+        "worker_connections 65536;",
         "not finished",
     ] {
         assert!(page.contains(said), "nothing says {said:?}");
