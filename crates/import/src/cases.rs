@@ -1,11 +1,11 @@
 //! Case files of the importers' tests: what another program's file says, and what becomes of it.
 //!
 //! Below a heading `== …` lines `in a server: …` or `in a file: …` say what stands around the words of the cases, at `WORDS`, or
-//! around their two lines, at `FIRST` and `SECOND`.
+//! around their two lines, at `FIRST` and `SECOND`; each of these lines is one of the text.
 //! A case is a text from the beginning of its lines on (`-` for no words), and below it, with four spaces before, what must be true:
 //! - `= …`, `served: …` and the like: the view of that name shows this of the configuration
 //! - `has: …`, `lacks: …`: the TOML contains this somewhere, or does not
-//! - `mistake: …`: the import fails, says this at the beginning of a message, and how to mend it
+//! - `mistake: …`: the import fails, says this at the beginning of a message, and how to mend it, if no `, and no help` follows
 //! - any other lines: they stand in the TOML one below the other; `…` stands between two such runs
 
 use std::path::Path;
@@ -46,7 +46,7 @@ pub(crate) fn hold(name: &str, importer: &Importer) {
             line.split_once(": ").filter(|it| it.0.starts_with("in a "))
         {
             around.is_file = place == "in a file";
-            around.text += &format!("{text} ");
+            around.text += &format!("{text}\n");
         } else if !line.is_empty() && !line.starts_with('#') {
             let is_first = case.text.is_empty();
             case.place = if is_first { format!("{name}:{}", number + 1) } else { case.place };
@@ -97,9 +97,13 @@ impl Case {
 }
 
 fn mistake_fault(found: &[Diagnostic], said: &str) -> Option<String> {
-    let (found, message) = (shown(found), format!(":{said}"));
-    let is_said = found.lines().any(|line| line.contains(&message)) && found.contains("help: ");
-    (!is_said).then(|| format!("  expected: {said}\n  found:    {found}"))
+    let found = shown(found);
+    let (said, is_helpless) = said.strip_suffix(HELPLESS).map_or((said, false), |it| (it, true));
+    let message =
+        |line: &str| line.split_once(".conf:").unwrap_or(("", line)).1.trim_start().to_owned();
+    let is_said = found.lines().any(|line| message(line).starts_with(said));
+    let is_right = is_said && found.contains("help: ") != is_helpless;
+    (!is_right).then(|| format!("  expected: {said}\n  found:    {found}"))
 }
 
 /// Compares each line that is said. A text of which nothing is left has views that are empty.
@@ -140,7 +144,22 @@ fn toml_fault(
     Some(format!("  these lines are not in one run:{lacking}  in{toml}"))
 }
 
+/// The addresses that are listened on.
+pub(crate) fn listeners(config: &Config) -> String {
+    let all = config.listeners.iter().map(|it| it.address.to_string());
+    all.collect::<Vec<_>>().join(" ")
+}
+
+/// The names that servers' certificates must show, by backend that is asked by TLS.
+pub(crate) fn names_of_servers(config: &Config) -> String {
+    let asked = config.backends.iter().filter_map(|it| it.tls.as_ref());
+    let names = asked.map(|it| it.name.clone().unwrap_or_else(|| "-".to_owned()));
+    names.collect::<Vec<_>>().join(" ")
+}
+
 /// What stands before each line that must be true.
 const INDENT: &str = "    ";
+/// The end of a mistake that says nothing of how to mend it.
+const HELPLESS: &str = ", and no help";
 /// The text of a case without words.
 const NO_WORDS: &str = "-";

@@ -1,14 +1,13 @@
 use std::path::PathBuf;
-use std::time::Duration;
 
 use kettle_config::{
-    ClientAuthMode, Config, ListenerCertificate, ProxyTlv, SendProxy, Suite, TlsListener,
-    TlsVersion, UnknownNames,
+    ClientAuthMode, Config, ListenerCertificate, SendProxy, Suite, TlsListener, TlsVersion,
 };
 use proptest::prelude::*;
 
 use super::vocabulary::{Argument, Context, OPTIONS, TERMS};
 use super::*;
+use crate::cases::{Importer, hold, listeners};
 use crate::files_in_memory::{Files, shown};
 
 const MINIMAL: &str = "pem-file = \"a.pem\"\n";
@@ -47,51 +46,14 @@ fn chains(config: &Config, listener: usize) -> Vec<String> {
     tls(config, listener).certificates.iter().map(of).collect()
 }
 
-/// Each setting of the file with what it makes of the configuration; the rest is `MINIMAL`.
 #[test]
-fn each_setting_does_what_hitch_does() {
-    type Test = fn(&Config) -> bool;
-    let table: [(&str, Test); 33] = [
-        ("frontend = \"[::1]:443\";", |it| it.listeners[0].address.to_string() == "[::1]:443"),
-        ("workers = 2; log-level = 0 ;", |it| it.server.workers == Some(2)),
-        ("", |it| it.listeners[0].address.to_string() == "0.0.0.0:8443"),
-        ("", |it| it.backends[0].servers[0].address.to_string() == "127.0.0.1:8000"),
-        ("", |it| it.server.workers == Some(1) && it.log.level == "warn"),
-        ("frontend = \"[::1]:443\"", |it| it.listeners[0].address.to_string() == "[::1]:443"),
-        ("frontend = \"[*]:1+b.pem\"", |it| chains(it, 0) == ["/work/b.pem"]),
-        ("backend = \"[app.example]:80\"", |it| server(it) == "app.example:80"),
-        ("backend = \"[::1]:80\"", |it| server(it) == "[::1]:80"),
-        ("backend = \"/run/v.sock\"", |it| server(it) == "unix:/run/v.sock"),
-        ("backend = \"/v.sock\" chroot = \"/jail/\"", |it| server(it) == "unix:/jail/v.sock"),
-        ("sni-nomatch-abort = on", |it| tls(it, 0).unknown_names == UnknownNames::Refuse),
-        ("tls-protos = SSLv3 TLSv1.2", |it| it.tls.versions == [TlsVersion::Tls12]),
-        ("tls = on", |it| it.tls.versions.len() == 2),
-        ("ciphers = \"ECDHE+AES256:@STRENGTH\"", |it| it.tls.suites == [Suite::Aes256Gcm]),
-        ("ciphersuites = \"TLS_AES_128_GCM_SHA256\"", |it| it.tls.suites == [Suite::Aes128Gcm]),
-        ("prefer-server-ciphers = on ciphers = HIGH", |it| it.tls.suites[0] == Suite::Aes256Gcm),
-        ("prefer-server-ciphers = no ciphers = HIGH", |it| it.tls.suites[0] == Suite::Aes128Gcm),
-        ("ecdh-curve = \"X25519:prime256v1\"", |it| it.tls.groups.len() == 2),
-        ("ecdh-curve = auto", |it| it.tls.groups.len() == 4),
-        ("alpn-protos = \"h2, http/1.1,\"", |it| tls(it, 0).alpn == ["h2", "http/1.1"]),
-        ("workers = auto", |it| it.server.workers.is_none()),
-        ("workers = 4", |it| it.server.workers == Some(4)),
-        ("backlog = 77", |it| it.listeners[0].backlog == 77),
-        ("keepalive = 60", |it| it.listeners[0].keepalive == Some(Duration::from_secs(60))),
-        ("backend-refresh = 9", |it| it.backends[0].resolve_interval == Duration::from_secs(9)),
-        ("ssl-handshake-timeout = 7", |it| it.tls.handshake_timeout == Duration::from_secs(7)),
-        ("backend-connect-timeout = 7", |it| {
-            it.backends[0].connect_timeout == Duration::from_secs(7)
-        }),
-        ("user = \"u\" group = \"g\"", |it| it.server.group.as_deref() == Some("g")),
-        ("quiet = yes", |it| it.log.level == "error"),
-        ("log-level = 2", |it| it.log.level == "info"),
-        ("session-cache = 20000", |it| it.tls.session_cache == 20_000),
-        ("user = \"\" group = \"g\"", |it| it.server.user.is_none()),
-    ];
-    for (text, test) in table {
-        let config = config(&format!("{MINIMAL}{text}\n"));
-        assert!(test(&config), "{text}");
-    }
+fn settings_and_mistakes_are_those_of_the_cases() {
+    let importer = Importer {
+        server: str::to_owned,
+        import: from_file,
+        views: &[("listeners:", listeners), ("chains:", |it| chains(it, 0).join(" "))],
+    };
+    hold("hitch.txt", &importer);
 }
 
 #[test]
@@ -101,31 +63,6 @@ fn a_mark_of_unicode_before_all_is_no_setting() {
 
 fn server(config: &Config) -> String {
     config.backends[0].servers[0].address.to_string()
-}
-
-#[test]
-fn the_backend_is_told_what_hitch_tells_it() {
-    use ProxyTlv::{Alpn, Authority, ClientCertificate, Tls};
-    for (text, way, tlvs) in [
-        ("write-ip = on", SendProxy::Ip, None),
-        ("write-proxy-v1 = on", SendProxy::V1, None),
-        ("write-proxy-v2 = on", SendProxy::V2, Some(vec![Alpn, Authority, Tls])),
-        ("write-proxy = on proxy-tlv = off", SendProxy::V2, Some(vec![Alpn, Authority])),
-        ("write-proxy = on proxy-authority = no", SendProxy::V2, Some(vec![Alpn, Tls])),
-        (
-            "write-proxy = on proxy-client-cert = on",
-            SendProxy::V2,
-            Some(vec![Alpn, Authority, ClientCertificate, Tls]),
-        ),
-        ("proxy-proxy = on", SendProxy::AsReceived, Some(vec![Alpn])),
-        ("write-proxy = off", SendProxy::Off, None),
-    ] {
-        let config = config(&format!("{MINIMAL}{text}\n"));
-        let backend = &config.backends[0];
-        assert_eq!(backend.send_proxy, way, "{text}");
-        assert!(tlvs.is_none_or(|tlvs| backend.proxy_tlvs == tlvs), "{text}");
-        assert_eq!(config.listeners[0].accept_proxy.is_empty(), !text.starts_with("proxy-proxy"));
-    }
 }
 
 #[test]
@@ -272,67 +209,6 @@ fn of_two_frontends_with_their_own_offers_each_warns_once() {
     let warnings = from_file(&format!("{MINIMAL}{text}\n")).unwrap().warnings;
     let lines: Vec<usize> = warnings.iter().map(|warning| warning.line).collect();
     assert_eq!(lines, [2, 3, 4], "{}", shown(&warnings));
-}
-
-#[test]
-fn two_names_of_one_address_are_told_with_the_lines_of_the_file() {
-    let text = "frontend = \"[localhost]:1\"\nfrontend = \"[127.0.0.1]:1\"\n";
-    let diagnostics = from_file(&format!("{MINIMAL}{text}")).unwrap().config().unwrap_err();
-    let told = shown(&diagnostics);
-    let expected = "conf:3:12: line 2 of /etc/hitch.conf listens on 127.0.0.1:1 already";
-    assert!(told.contains(expected), "{told}");
-}
-
-/// Each mistake with the beginning of what is said of it, its place and its help.
-#[test]
-fn mistakes_are_told_with_their_place() {
-    for (text, expected) in [
-        ("wrkers = 3", "1:1: `wrkers` is not a setting of hitch"),
-        ("frontend = { prt = \"1\" }", "1:14: `prt` is not a setting of a frontend"),
-        ("host = \"a\"", "1:1: `host` is not a setting of hitch"),
-        ("workers 3", "1:1: behind `workers` a `=` is missing"),
-        ("workers = -1", "1:11: `workers` takes a number or auto, not `-1`"),
-        ("backlog =a50", "1:10: `backlog` takes a number, not `a50`"),
-        ("daemon = perhaps", "1:10: `daemon` takes on or off"),
-        ("backend = \"x", "1:11: this text does not end on its line"),
-        ("ciphers = \"ALL:@SECLEVEL=9\"", "1:11: `@SECLEVEL=9` is not a command"),
-        ("frontend = {", "1:12: this block is never closed"),
-        ("}", "1:1: no block is open here"),
-        ("backend = { }", "1:11: `backend` takes no block"),
-        ("backend = \"127.0.0.1\"", "1:11: `127.0.0.1` is no address"),
-        ("backend = \"[*]:1\"", "1:11: a backend is one host"),
-        ("frontend = \"[*]:70000\"", "1:12: `70000` is no port"),
-        ("frontend = { host = \"*\" port = \"\" }", "1:1: this frontend has no port"),
-        ("frontend = \"[nowhere]:1\"", "1:12: cannot listen on [nowhere]:1"),
-        ("frontend = \"[*]:1\" frontend = { port = \"1\" }", "1:20: another frontend listens"),
-        ("tls-protos = TLSv1.9", "1:14: `tls-protos` takes some of"),
-        ("tls-protos = TLSv1.1", "1:14: kettle has TLS 1.2 and TLS 1.3 only"),
-        ("tls = on ssl = off", "1:16: `ssl` follows `tls`"),
-        ("ciphers = \"RC4\"", "1:11: kettle has none of the ciphers `RC4`"),
-        ("ciphersuites = \"X\"", "1:16: kettle has none of the suites `X`"),
-        ("ecdh-curve = \"X448\"", "1:14: kettle has none of the key exchanges"),
-        ("client-verify = required", "1:17: clients are asked for certificates"),
-        ("client-verify = maybe", "1:17: `client-verify` takes none, optional or required"),
-        ("write-ip = on write-proxy = on", "1:29: `write-proxy` and `write-ip` exclude"),
-        ("syslog-facility = \"info\"", "1:19: there is no syslog facility `info`"),
-        ("pem-file = { private-key = \"a\" }", "1:1: this pem-file names no certificate"),
-        ("user = \"a b\"", "1:8: "),
-        ("alpn-protos = \"h2,,x\"", "1:15: "),
-        ("client = on", "1:10: the client's mode"),
-    ] {
-        let text = format!("{text}\n{MINIMAL}");
-        let diagnostics = match from_file(&text).and_then(|imported| imported.config()) {
-            Err(diagnostics) => shown(&diagnostics),
-            Ok(_) => panic!("{text}"),
-        };
-        let expected = format!("/etc/hitch.conf:{expected}");
-        assert!(
-            diagnostics.lines().any(|line| line.starts_with(&expected)),
-            "{expected}\n{diagnostics}"
-        );
-    }
-    let missing = shown(&from_file("workers = 1").unwrap_err());
-    assert!(missing.contains("no certificate is named for [*]:8443"), "{missing}");
 }
 
 /// A file is for the packaged unit, which reloads by it; a command line takes SIGHUP, as hitch does.

@@ -5,7 +5,7 @@ use kettle_config::{Config, LogTarget, SendProxy};
 use proptest::prelude::*;
 
 use super::*;
-use crate::cases::{Importer, hold};
+use crate::cases::{Importer, hold, listeners, names_of_servers};
 use crate::files_in_memory::{Files, shown};
 
 mod acme;
@@ -47,8 +47,8 @@ const NGINX: Importer = Importer {
         ("names:", names::names),
         ("served:", names::served),
         ("stream:", shown::stream),
-        ("listeners:", shown::listeners),
-        ("shows:", shown::names_of_servers),
+        ("listeners:", listeners),
+        ("shows:", names_of_servers),
         ("refuses-slashes:", shown::refuses_slashes),
     ],
 };

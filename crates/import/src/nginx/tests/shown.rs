@@ -28,22 +28,9 @@ pub fn stream(config: &Config) -> String {
     shown.unwrap_or_default()
 }
 
-/// The names that servers' certificates must show, by backend that is asked by TLS.
-pub fn names_of_servers(config: &Config) -> String {
-    let asked = config.backends.iter().filter_map(|it| it.tls.as_ref());
-    let names = asked.map(|it| it.name.clone().unwrap_or_else(|| "-".to_owned()));
-    names.collect::<Vec<_>>().join(" ")
-}
-
 /// By site, `!` where paths with slashes in a row are refused, `.` where they are not.
 pub fn refuses_slashes(config: &Config) -> String {
     config.sites.iter().map(|it| if it.refuse_double_slashes { '!' } else { '.' }).collect()
-}
-
-/// The addresses that are listened on.
-pub fn listeners(config: &Config) -> String {
-    let all = config.listeners.iter().map(|it| it.address.to_string());
-    all.collect::<Vec<_>>().join(" ")
 }
 
 /// The routes of a configuration: what is asked before any behind a `|`; the place, with `*` behind a text, `=` before a path, `~`
