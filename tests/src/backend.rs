@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::crypto::aws_lc_rs;
@@ -33,14 +34,14 @@ impl Backend {
 
     /// One that sends back what each connection says, and ends when it does.
     pub fn echoing() -> SocketAddr {
-        let listener = TcpListener::bind((unused_ip(), 0)).unwrap();
-        let address = listener.local_addr().unwrap();
-        thread::spawn(move || {
-            for socket in listener.incoming() {
-                let Ok(socket) = socket else { return };
-                thread::spawn(move || echo(socket));
-            }
-        });
+        Self::serving(echo)
+    }
+
+    /// One that does this with each connection, at the same time with all.
+    pub fn serving(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
+        let backend = Self::listen();
+        let address = backend.address();
+        backend.serve_all(serve);
         address
     }
 
@@ -51,15 +52,22 @@ impl Backend {
 
     /// Answers whatever is asked on each connection from now on.
     pub fn answer_all(&self, response: &str) {
-        let (listener, response) = (self.listener.try_clone().unwrap(), response.to_owned());
+        let response = response.to_owned();
+        self.serve_all(move |mut socket| {
+            while socket.peek(&mut [0]).is_ok_and(|bytes| bytes > 0) {
+                answer(&mut socket, &response);
+            }
+        });
+    }
+
+    fn serve_all(&self, serve: impl Fn(TcpStream) + Clone + Send + 'static) {
+        let listener = self.listener.try_clone().unwrap();
+        // It waits for as long as nobody comes.
+        SockRef::from(&listener).set_read_timeout(None).unwrap();
         thread::spawn(move || {
             for socket in listener.incoming() {
-                let (Ok(mut socket), response) = (socket, response.clone()) else { return };
-                thread::spawn(move || {
-                    while socket.peek(&mut [0]).is_ok_and(|bytes| bytes > 0) {
-                        answer(&mut socket, &response);
-                    }
-                });
+                let (Ok(socket), serve) = (socket, serve.clone()) else { return };
+                thread::spawn(move || serve(socket));
             }
         });
     }
@@ -169,6 +177,11 @@ pub fn answer(socket: &mut (impl Read + Write), response: &str) -> String {
     let head = read_head(socket);
     socket.write_all(response.as_bytes()).unwrap();
     head
+}
+
+/// Closes a connection by a reset, as a server that died.
+pub fn reset(socket: TcpStream) {
+    SockRef::from(&socket).set_linger(Some(Duration::ZERO)).unwrap();
 }
 
 /// Returns how a plain connection ended, with all that came before.

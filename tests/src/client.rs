@@ -374,6 +374,14 @@ impl Wire {
         Self { socket, received: Vec::new(), beyond: Vec::new() }
     }
 
+    /// Connects, says this, and returns all that comes back until the server closes its side.
+    pub fn answer(address: SocketAddr, said: &[u8]) -> Vec<u8> {
+        let mut wire = Self::connect(address);
+        wire.write_all(said).unwrap();
+        wire.read_to_end();
+        wire.received
+    }
+
     /// Resets the connection, as a client that crashed does.
     pub fn reset(self) {
         SockRef::from(&self.socket).set_linger(Some(Duration::ZERO)).unwrap();

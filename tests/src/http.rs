@@ -42,7 +42,12 @@ pub trait Connection {
 
     /// Sends a request for `target` and reads the response.
     fn get(&mut self, target: &str) -> Response {
-        self.send(&get(target)).unwrap();
+        self.exchange(&get(target))
+    }
+
+    /// Sends a request and reads the response.
+    fn exchange(&mut self, request: &[u8]) -> Response {
+        self.send(request).unwrap();
         self.response()
     }
 
@@ -91,6 +96,11 @@ pub trait Connection {
 /// A request for `target` that keeps the connection.
 pub fn get(target: &str) -> Vec<u8> {
     request("GET", target, "")
+}
+
+/// The same at another host.
+pub fn get_at(host: &str, target: &str) -> Vec<u8> {
+    format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n").into_bytes()
 }
 
 /// A request with more header lines, each ended by CRLF.

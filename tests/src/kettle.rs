@@ -2,13 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::client::{Client, Dialer};
+use crate::client::{Client, Dialer, Wire};
 use crate::environment::{kettle_program, patience};
 use crate::http::Connection as _;
 use crate::kernel_counts::Turn;
@@ -113,6 +113,11 @@ impl Kettle {
         client
     }
 
+    /// Connects without TLS.
+    pub fn connect_plain(&self) -> TcpStream {
+        Wire::connect(self.address()).socket
+    }
+
     /// Puts one text in the place of another in its configuration, and has it take that.
     pub fn reload_with(&self, old: &str, new: &str) {
         self.folder.change_config(old, new);
@@ -122,6 +127,12 @@ impl Kettle {
     /// Curl, which trusts the server's certificate and finds it under `localhost`.
     pub fn curl(&self, words: &[&str], target: &str) -> Tool {
         self.curl_at(self.address(), words, target)
+    }
+
+    /// The status that curl gets.
+    pub fn curl_status(&self, words: &[&str], target: &str) -> String {
+        let status = ["--output", "/dev/null", "--write-out", "%{http_code}"];
+        self.curl(&[&status, words].concat(), target).succeed()
     }
 
     /// The same, at another of its addresses.
@@ -194,6 +205,13 @@ impl Kettle {
     /// programs of other tests end. The same users may see it as with descriptors.
     pub fn memory_bytes(&self) -> u64 {
         memory_of(self.server_process)
+    }
+
+    /// Says that its memory has grown since by less than this.
+    #[track_caller]
+    pub fn assert_grown_below(&self, before_bytes: u64, limit_bytes: u64) {
+        let grown_bytes = self.memory_bytes().saturating_sub(before_bytes);
+        assert!(grown_bytes < limit_bytes, "{grown_bytes} bytes more");
     }
 
     /// Returns how often it has read files, whether it got anything or not. The same users may see it as with descriptors.

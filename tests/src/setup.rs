@@ -149,6 +149,22 @@ impl Setup {
         self
     }
 
+    /// A certificate and its key, in `NAME.pem` and `NAME.key`.
+    #[must_use]
+    pub fn issued(self, name: &str, issued: &Issued) -> Self {
+        let setup = self.file(&format!("{name}.pem"), issued.chain.as_str());
+        setup.file(&format!("{name}.key"), issued.key.as_str())
+    }
+
+    /// Another site of these names, with the certificate in `CERTIFICATE.pem`, these settings and, below them, its routes.
+    #[must_use]
+    pub fn another_site(self, names: &[&str], certificate: &str, settings: &str) -> Self {
+        let certificate = format!(
+            "certificate = [{{ chain = \"{certificate}.pem\", key = \"{certificate}.key\" }}]"
+        );
+        self.more(&format!("\n[[site]]\nnames = {names:?}\n{certificate}\n{settings}\n"))
+    }
+
     /// The site's certificate, in place of one made for the test.
     #[must_use]
     pub fn certificate(mut self, certificate: Issued) -> Self {

@@ -105,6 +105,14 @@ impl Tool {
         printed
     }
 
+    /// Runs it to its end, which must be a bad one, and returns what it printed, its errors last. That must contain `why`.
+    pub fn fail(self, why: &str) -> String {
+        let ended = self.output();
+        let printed = ended.text() + &ended.stderr;
+        assert!(!ended.status.success() && printed.contains(why), "not `{why}`:\n{printed}");
+        printed
+    }
+
     /// Starts it.
     #[must_use]
     pub fn start(mut self) -> Running {

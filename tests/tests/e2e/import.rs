@@ -221,8 +221,7 @@ fn field(response: &Response, name: &str) -> String {
 /// What is said to a request.
 fn answer(address: SocketAddr, target: &str, headers: &str) -> Response {
     let mut client = Dialer::default().connect(address);
-    client.send(&request("GET", target, headers)).unwrap();
-    client.response()
+    client.exchange(&request("GET", target, headers))
 }
 
 #[test]
@@ -259,7 +258,7 @@ fn kettle_answers_what_nginx_answers() {
     let place = Place::new(NGINX, &files);
     let Some((_nginx, nginx)) = place.nginx() else { return };
     let (_kettle, kettle) = place.kettle();
-    let plain = TARGETS.iter().map(|target| (*target, ""));
+    let plain = TARGETS.lines().map(|target| (target, ""));
     for (target, asked) in plain.chain(ASKED) {
         let (theirs, ours) = (answer(nginx, target, asked), answer(kettle, target, asked));
         assert_eq!(ours.status, theirs.status, "{target}\n{}\n{}", ours.head, theirs.head);
@@ -305,100 +304,5 @@ const ASKED: [(&str, &str); 6] = [
     ("/index.html", "Accept-Encoding: gzip\r\n"),
 ];
 
-const TARGETS: [&str; 45] = [
-    "/api/x",
-    "/",
-    "/index.html",
-    "/style.css",
-    "/style.css?v=2",
-    "/data.zst",
-    "/.hidden",
-    "/.hidden/x",
-    "/docs",
-    "/docs/",
-    "/docs/index.htm",
-    "/docs/empty/",
-    "/docs/%65mpty/x",
-    "//docs//",
-    "/docs/../style.css",
-    "/%2e%2e/%2e%2e/etc/passwd",
-    "/%C3%9Cn%C3%AFcode%20name.txt",
-    "/pictures/a.png",
-    "/pictures/",
-    "/pictures/../style.css",
-    "/films/a.ts",
-    "/hls/a.ts",
-    "/hls/live/b.ts",
-    "/nothing",
-    "/nothing/",
-    "/app/other.html",
-    "/app/index.html",
-    "/app/some/page",
-    "/large",
-    "/inside/a",
-    "/outside/a",
-    "/closed/a",
-    "/closed/",
-    "/closed/nothing",
-    "/members/a",
-    "/members/nothing",
-    "/members/open/a",
-    "/old/a%20b?c=1",
-    "/moved?x=1",
-    "/movedfar",
-    "/user/7/page",
-    "/gone/deep/a",
-    "/away/x/y?z",
-    "/other/a",
-    "/pages/a",
-];
-
-const NGINX: &str = "
-PROCESS
-http {
-    access_log off;
-    TEMPORARY
-    types { text/html html htm; text/css css; image/png png; video/mp2t ts; text/plain txt; application/zstd zst; }
-    default_type application/octet-stream;
-    absolute_redirect off;
-    gzip on;
-    limit_req_zone $binary_remote_addr zone=clients:1m rate=1r/m;
-    charset utf-8;
-    charset_types text/css text/plain;
-    server {
-        SITE
-        index index.html index.htm;
-        add_header X-Site one;
-        error_page 404 /404.html;
-        location = /404.html { root FOLDER/pages; internal; }
-        location ~ /\\. { deny all; }
-        location ~* \\.(css|js)$ { expires 1h; add_header X-Site one; }
-        location /docs/ { expires -1; }
-        location /lists/ { autoindex on; }
-        location /pictures/ { alias FOLDER/pictures/; }
-        location /hls/ {
-            root FOLDER/films;
-            expires 10m;
-            location /hls/live/ { add_header X-Live yes; add_header Cache-Control no-store; }
-        }
-        location /app/ { root FOLDER; try_files $uri /app/index.html; }
-        location /inside/ { allow 127.0.0.0/8; deny all; }
-        location /outside/ { deny 127.0.0.1; allow all; }
-        location /closed/ { deny all; }
-        location /members/ {
-            auth_basic 'staff only';
-            auth_basic_user_file FOLDER/users;
-            location /members/open/ { auth_basic off; }
-        }
-        rewrite ^/old/(.*)$ /new/$1 permanent;
-        rewrite ^/user/([^/]*)/(.*)$ /new/$2?user=$1 redirect;
-        location = /moved { return 308 /new/$is_args$args; }
-        location ~ ^/gone/(.*)$ { return 301 https://other.example/$1; }
-        location /away/ { return 307 https://$host:8443$request_uri; }
-        location /other/ { rewrite ^/other/(.*)$ /new/$1 last; }
-        location /shared/ { add_header Access-Control-Allow-Origin *; }
-        location /limited/ { limit_req zone=clients burst=2 nodelay; }
-        location /api/ { proxy_pass http://127.0.0.1:1; }
-    }
-}
-";
+const TARGETS: &str = include_str!("import/answers.txt");
+const NGINX: &str = include_str!("import/answers.conf");

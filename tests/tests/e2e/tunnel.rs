@@ -42,16 +42,28 @@ fn before_app(kind: &str, settings: &str, app: &str) -> Setup {
     Setup::default().listener(&listener).more(app)
 }
 
-/// A server that speaks TLS to this one, after its dialogue, for plain clients.
-fn originator_after(starttls: &str, server: SocketAddr) -> Kettle {
-    let tls = format!(
-        "[backend.tls]\nname = \"localhost\"\nroots = \"authority.pem\"\nstarttls = \"{starttls}\""
+/// A server that begins TLS with this one, for plain clients. `more` is said of its TLS.
+fn originating(more: &str, server: SocketAddr) -> Kettle {
+    let app = backend(
+        "app",
+        &format!(
+            "{VERIFIED}
+{more}"
+        ),
+        &[server],
     );
-    let app = backend("app", &tls, &[server]);
     Kettle::start(before_app("tcp", "", &app))
 }
 
 /// A server that ends TLS before these servers.
 pub(crate) fn terminator(settings: &str, servers: &[SocketAddr]) -> Kettle {
     Kettle::start(before("tls", settings, servers))
+}
+
+/// Sends this through a tunnel and back.
+fn echoed(client: &mut Client, message: &[u8]) {
+    client.send(message).unwrap();
+    let received = client.receive_exactly(message.len());
+    assert!(received == message, "another tunnel's bytes, or broken ones");
+    client.wire.received.clear();
 }

@@ -47,8 +47,7 @@ fn over_http2_requests_at_once_are_one_transaction() {
     assert_eq!(kettle.status("/total/http2_streams"), 200);
     assert_eq!(kettle.entry("/page.html").text("version"), "HTTP/2.0");
     // Who does not speak it is named.
-    let report = tool(&server(), "/page.html", &["--requests", "1", "--http", "2"]).output();
-    assert!(!report.status.success() && report.stderr.contains("HTTP/2"), "{}", report.stderr);
+    tool(&server(), "/page.html", &["--requests", "1", "--http", "2"]).fail("HTTP/2");
 }
 
 #[test]
@@ -87,9 +86,7 @@ fn people_get_a_summary_and_failures_by_reason() {
 fn a_server_of_another_version_is_told_apart_from_one_that_is_broken() {
     let setup = Setup::path("user").file("www/page.html", b"hello");
     let kettle = Kettle::start(setup.set("tls", "versions = [\"tls1.2\"]"));
-    let ended = tool(&kettle, "/page.html", &["-n", "1"]).output();
-    assert!(!ended.status.success());
-    assert!(ended.stderr.contains("but TLS 1.2: add --tls 1.2"), "{}", ended.stderr);
+    tool(&kettle, "/page.html", &["-n", "1"]).fail("but TLS 1.2: add --tls 1.2");
     let new_ones = ["-n", "2", "--requests-per-connection", "1"];
     let ended = tool(&kettle, "/page.html", &new_ones).output();
     assert!(ended.text().contains("but TLS 1.2: add --tls 1.2"), "{}", ended.text());
@@ -106,7 +103,5 @@ fn a_ramp_says_where_it_broke() {
 #[test]
 fn nobody_there_is_an_error_with_the_address() {
     let words = ["bench", "load", "https://127.0.0.1:1/", "-n", "1"];
-    let ended = Tool::kettle(words).output();
-    assert!(!ended.status.success());
-    assert!(ended.stderr.contains("127.0.0.1:1"), "{}", ended.stderr);
+    Tool::kettle(words).fail("127.0.0.1:1");
 }

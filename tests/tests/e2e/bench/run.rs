@@ -36,12 +36,13 @@ fn samples(lines: &[Value]) -> Vec<&Value> {
     samples.filter(|sample| sample["part"].is_null()).collect()
 }
 
-fn has_two_processors() -> bool {
+/// A folder for results; none on one processor, which client and server would share.
+fn folder_or_skip() -> Option<TempDir> {
     let is_enough = available_parallelism().is_ok_and(|count| count >= NonZero::new(2).unwrap());
     if !is_enough {
         skip("one processor: client and server would share it");
     }
-    is_enough
+    is_enough.then(|| TempDir::new().unwrap())
 }
 
 /// An nginx.conf as people have it, with what a measurement has no use for.
@@ -66,13 +67,10 @@ http {
 
 #[test]
 fn both_servers_are_measured_by_an_nginx_conf_as_it_is() {
-    if !has_two_processors() {
-        return;
-    }
+    let Some(folder) = folder_or_skip() else { return };
     if !Path::new("/usr/sbin/nginx").exists() {
         return skip("nginx is not installed");
     }
-    let folder = TempDir::new().unwrap();
     let own = folder.path().join("own.conf");
     fs::write(&own, OWN_NGINX).unwrap();
     let config = format!("nginx={}", own.display());
@@ -117,11 +115,8 @@ fn traffic<'l>(lines: &'l [Value], server: &str) -> Vec<&'l str> {
 
 #[test]
 fn proxies_are_measured_fresh_and_warm_by_connections_and_by_messages() {
-    if !has_two_processors() {
-        return;
-    }
+    let Some(folder) = folder_or_skip() else { return };
     let short = ["bench", "run", "proxy", "--paths=user", "--seconds=0.2", "--rounds=1"];
-    let folder = TempDir::new().unwrap();
     let said = Tool::kettle(short).args(["--sizes=1k", "--output"]).args([folder.path()]).succeed();
     let written = lines(folder.path());
     let absent: Vec<_> = of_kind(&written, "absent").iter().map(|it| it["what"].clone()).collect();
@@ -140,13 +135,10 @@ fn proxies_are_measured_fresh_and_warm_by_connections_and_by_messages() {
 
 #[test]
 fn the_command_of_the_readme_ends_in_a_verdict() {
-    if !has_two_processors() {
-        return;
-    }
+    let Some(folder) = folder_or_skip() else { return };
     if !Path::new("/usr/sbin/nginx").exists() {
         return skip("nginx is not installed");
     }
-    let folder = TempDir::new().unwrap();
     let written = README.lines().find_map(|line| line.strip_prefix("kettle bench run ")).unwrap();
     let written = written.split('#').next().unwrap().split_whitespace();
     let shorter = ["--sizes", "1k", "--seconds", "0.3", "--output"];
@@ -174,10 +166,7 @@ fn an_nginx_conf_without_tls_is_refused_before_anything_is_measured() {
 
 #[test]
 fn a_run_leaves_results_and_a_page() {
-    if !has_two_processors() {
-        return;
-    }
-    let folder = TempDir::new().unwrap();
+    let Some(folder) = folder_or_skip() else { return };
     let said =
         Tool::kettle(words(folder.path(), &["--sizes", "1k,64k", "--rounds", "1"])).succeed();
     assert!(said.contains("kettle user") && said.contains("report.html"), "{said}");
@@ -209,10 +198,7 @@ fn a_run_leaves_results_and_a_page() {
 
 #[test]
 fn terminators_are_measured_before_one_backend() {
-    if !has_two_processors() {
-        return;
-    }
-    let folder = TempDir::new().unwrap();
+    let Some(folder) = folder_or_skip() else { return };
     let output = folder.path().to_str().unwrap();
     let what = ["bench", "run", "tps-ramp", "--roles", "terminator", "--servers", "kettle,haproxy"];
     let how = ["--effort", "quick", "--per-session", "1,2", "--seconds", "0.3", "--output", output];
@@ -243,15 +229,10 @@ fn terminators_are_measured_before_one_backend() {
 
 #[test]
 fn ctrl_c_keeps_what_was_measured_and_the_run_goes_on_from_there() {
-    if !has_two_processors() {
-        return;
-    }
-    let folder = TempDir::new().unwrap();
+    let Some(folder) = folder_or_skip() else { return };
     let mut running =
         Tool::kettle(words(folder.path(), &["--sizes", "1k", "--rounds", ROUNDS])).start();
-    running.stderr.wait_until("the second sample", |bytes| {
-        String::from_utf8_lossy(bytes).contains("[2/").then_some(())
-    });
+    running.stderr.wait_for("[2/");
     let process = Pid::from_raw(i32::try_from(running.process()).unwrap()).unwrap();
     kill_process(process, Signal::INT).unwrap();
     let ended = running.ended();
@@ -279,27 +260,19 @@ fn ctrl_c_keeps_what_was_measured_and_the_run_goes_on_from_there() {
 
 #[test]
 fn results_of_another_machine_are_not_gone_on_with() {
-    if !has_two_processors() {
-        return;
-    }
-    let folder = TempDir::new().unwrap();
+    let Some(folder) = folder_or_skip() else { return };
     let _ = Tool::kettle(words(folder.path(), &["--sizes", "1k", "--rounds", "1"])).succeed();
     let results = folder.path().join("results.jsonl");
     let text = fs::read_to_string(&results).unwrap();
     let mut first: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     first["machine"]["kernel"] = "2.6.32".into();
     fs::write(&results, format!("{first}\n")).unwrap();
-    let ended = Tool::kettle(["bench", "run", "--resume", results.to_str().unwrap()]).output();
-    assert!(!ended.status.success());
-    assert!(ended.stderr.contains("2.6.32"), "{}", ended.stderr);
+    Tool::kettle(["bench", "run", "--resume", results.to_str().unwrap()]).fail("2.6.32");
 }
 
 #[test]
 fn results_of_another_build_of_a_server_are_not_gone_on_with() {
-    if !has_two_processors() {
-        return;
-    }
-    let folder = TempDir::new().unwrap();
+    let Some(folder) = folder_or_skip() else { return };
     let _ = Tool::kettle(words(folder.path(), &["--sizes", "1k", "--rounds", "1"])).succeed();
     let results = folder.path().join("results.jsonl");
     let mut before = lines(folder.path());
@@ -319,10 +292,7 @@ fn results_of_another_build_of_a_server_are_not_gone_on_with() {
 
 #[test]
 fn a_run_goes_on_by_the_configuration_it_began_with_wherever_that_is_asked() {
-    if !has_two_processors() {
-        return;
-    }
-    let folder = TempDir::new().unwrap();
+    let Some(folder) = folder_or_skip() else { return };
     let own = folder.path().join("own.toml");
     fs::write(&own, Tool::kettle(["bench", "config", "kettle"]).succeed()).unwrap();
     let named = ["--sizes", "1k", "--rounds", "1", "--config", "kettle=own.toml"];
@@ -373,9 +343,7 @@ fn a_refused_run_leaves_nothing() {
 
 #[test]
 fn a_run_without_a_name_says_what_there_is() {
-    let ended = Tool::kettle(["bench", "run"]).output();
-    assert!(!ended.status.success());
-    assert!(ended.text().contains("web-sizes"), "{}", ended.text());
+    Tool::kettle(["bench", "run"]).fail("web-sizes");
 }
 
 #[test]

@@ -2,13 +2,13 @@
 
 use std::io::Read;
 
-use socket2::SockRef;
-
 use super::*;
 use crate::proxy::guarded::{SECRET, SIGNATURE};
 
 /// HPACK's name for `:status: 400`.
 const BAD_REQUEST: u8 = 0x8c;
+
+const EXPECTING: [(&str, &str); 1] = [("expect", "100-continue")];
 
 pub fn start() -> (Backend, Kettle) {
     let servers = Backend::listen();
@@ -24,15 +24,8 @@ fn asked() -> (Kettle, Frames, TcpStream) {
     let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     frames.send(&get(1, "/app/x"));
-    let server = reached(&servers);
+    let server = servers.accept_request();
     (kettle, frames, server)
-}
-
-/// The connection to a backend that a request has come by.
-pub fn reached(servers: &Backend) -> TcpStream {
-    let mut server = servers.accept();
-    drop(read_until(&mut server, b"\r\n\r\n"));
-    server
 }
 
 #[test]
@@ -77,8 +70,7 @@ fn a_signature_is_for_a_request_without_a_body() {
     frames.send(&get(3, &target));
     let mut server = servers.accept();
     let _head = read_until(&mut server, b"\r\n\r\n");
-    server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
-    assert_eq!(frames.body(3), b"ok");
+    frames.answered(&mut server, 3, "ok");
 }
 
 #[test]
@@ -119,7 +111,7 @@ fn streams_that_wait_for_their_client_hold_no_heads_of_backends() {
     let servers: Vec<_> = streams
         .map(|stream| {
             frames.send(&get(stream, "/app/x"));
-            let mut server = reached(&servers);
+            let mut server = servers.accept_request();
             server.write_all(head.as_bytes()).unwrap();
             frames.next_of(HEADERS);
             server
@@ -144,7 +136,7 @@ fn hints_do_not_pile_up_for_a_client_that_takes_nothing() {
     let asked: Vec<_> = streams
         .map(|stream| {
             frames.send(&get(stream, "/app/x"));
-            reached(&servers)
+            servers.accept_request()
         })
         .collect();
     for mut server in asked {
@@ -152,8 +144,7 @@ fn hints_do_not_pile_up_for_a_client_that_takes_nothing() {
         // All of it was read.
         assert_eq!(read_to_end(&mut server).0, b"");
     }
-    let grown = kettle.memory_bytes().saturating_sub(before_bytes);
-    assert!(grown < 8 << 20, "{grown} bytes more");
+    kettle.assert_grown_below(before_bytes, 8 << 20);
     // What it waits for comes all the same.
     for _ in 0..24 {
         while frames.next_of(HEADERS).flags & END_STREAM == 0 {}
@@ -172,8 +163,7 @@ fn an_upload_arrives_as_it_was_framed_for_http_1_1() {
     assert_eq!(read_until(&mut server, b"hello \r\n"), b"6\r\nhello \r\n");
     frames.send(&frame(DATA, END_STREAM, 1, b"world"));
     assert_eq!(read_until(&mut server, b"0\r\n\r\n"), b"5\r\nworld\r\n0\r\n\r\n");
-    server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
-    assert_eq!(frames.body(1), b"ok");
+    frames.answered(&mut server, 1, "ok");
 }
 
 #[test]
@@ -205,7 +195,7 @@ fn what_a_backend_sent_before_it_broke_off_arrives_before_the_error() {
 #[test]
 fn a_request_that_is_taken_back_leaves_its_backend() {
     let (kettle, mut frames, mut server) = asked();
-    frames.send(&frame(RST_STREAM, 0, 1, &CANCEL.to_be_bytes()));
+    frames.send(&cancel(1));
     assert_eq!(server.read(&mut [0]).unwrap(), 0);
     assert_gone(&kettle, "/app/x", "");
 }
@@ -227,27 +217,21 @@ fn a_request_for_what_is_kept_is_taken_back_like_any_other() {
     let setup = setup.metrics(metrics);
     let kettle = Kettle::start(setup.more(&backend("app", "", &[servers.address()])));
     let mut frames = Frames::connect(&kettle, &[]);
-    let asking = fields("POST", "/app/asks", &[("expect", "100-continue")]);
     let mut asked = Vec::new();
     for (stream, request, target, cache) in [
         (1, get(1, "/app/x"), "/app/x", "miss"),
         (3, get(3, "/app/x"), "/app/x", "collapsed"),
-        (
-            5,
-            frame(HEADERS, END_HEADERS | END_STREAM, 5, &fields("POST", "/app/y", &[])),
-            "/app/y",
-            "bypass",
-        ),
-        (7, frame(HEADERS, END_HEADERS, 7, &asking), "/app/asks", "bypass"),
+        (5, asking(5, "POST", "/app/y", &[]), "/app/y", "bypass"),
+        (7, posting(7, "/app/asks", &EXPECTING), "/app/asks", "bypass"),
     ] {
         frames.send(&request);
         if stream == 3 {
             // One task waits for the first client's, which has gone.
             while !scrape(metrics).contains("kettle_cache_waiters{store=\"main\"} 1\n") {}
         } else {
-            asked.push(reached(&servers));
+            asked.push(servers.accept_request());
         }
-        frames.send(&frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes()));
+        frames.send(&cancel(stream));
         assert_gone(&kettle, target, cache);
     }
 }
@@ -260,7 +244,7 @@ fn what_a_server_says_before_its_answer_is_passed_on() {
         let curl = kettle.curl(&words, target);
         move || curl.succeed()
     });
-    let mut server = reached(&servers);
+    let mut server = servers.accept_request();
     server.write_all(b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n").unwrap();
     server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
     let said = asking.join().unwrap();
@@ -272,20 +256,17 @@ fn what_a_server_says_before_its_answer_is_passed_on() {
 #[test]
 fn a_client_that_waits_is_told_to_go_on() {
     let (servers, kettle) = start();
-    let expecting = fields("POST", "/app/up", &[("expect", "100-continue")]);
     let mut frames = Frames::connect(&kettle, &[]);
-    frames.send(&frame(HEADERS, END_HEADERS, 1, &expecting));
-    let mut server = reached(&servers);
+    frames.send(&posting(1, "/app/up", &EXPECTING));
+    let mut server = servers.accept_request();
     server.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").unwrap();
     let interim = frames.next_of(HEADERS);
     assert_eq!(interim.flags & END_STREAM, 0);
     frames.send(&frame(DATA, END_STREAM, 1, b"now"));
     assert_eq!(read_until(&mut server, b"0\r\n\r\n"), b"3\r\nnow\r\n0\r\n\r\n");
-    server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
-    assert_eq!(frames.body(1), b"ok");
+    frames.answered(&mut server, 1, "ok");
     // Also by the beginning of an answer that is made of the body.
-    let expecting = fields("POST", "/app/up", &[("expect", "100-continue")]);
-    frames.send(&frame(HEADERS, END_HEADERS, 3, &expecting));
+    frames.send(&posting(3, "/app/up", &EXPECTING));
     drop(read_until(&mut server, b"\r\n\r\n"));
     server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nnow").unwrap();
     assert_eq!(frames.next_of(HEADERS).flags & END_STREAM, 0);
@@ -299,9 +280,8 @@ fn a_client_that_waits_is_told_to_go_on() {
 fn a_client_that_waits_is_spared_a_body_that_nobody_wants() {
     let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
-    let expecting = fields("POST", "/app/up", &[("expect", "100-continue")]);
-    frames.send(&frame(HEADERS, END_HEADERS, 1, &expecting));
-    let mut server = reached(&servers);
+    frames.send(&posting(1, "/app/up", &EXPECTING));
+    let mut server = servers.accept_request();
     server.write_all(b"HTTP/1.1 413 No\r\ncontent-length: 2\r\n\r\nno").unwrap();
     let mut kinds = Vec::new();
     while kinds.last() != Some(&DATA) {
@@ -309,8 +289,7 @@ fn a_client_that_waits_is_spared_a_body_that_nobody_wants() {
     }
     let heads = kinds.iter().filter(|kind| **kind == HEADERS).count();
     assert_eq!(heads, 1, "no head is before it that tells the client to go on");
-    let reset = frames.next_of(RST_STREAM);
-    assert_eq!((reset.stream, code(&reset.payload)), (1, NO_ERROR));
+    frames.expect_reset(1, NO_ERROR);
     assert_eq!(kettle.entry("/app/up").number("status"), 413);
     assert_eq!(read_to_end(&mut server).0, b"", "its connection has half a request on it");
     frames.ping();
@@ -321,8 +300,7 @@ fn a_backend_that_breaks_off_behind_a_hint_has_failed() {
     let (kettle, mut frames, mut server) = asked();
     server.write_all(b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n").unwrap();
     assert_eq!(frames.next_of(HEADERS).flags & END_STREAM, 0);
-    SockRef::from(&server).set_linger(Some(std::time::Duration::ZERO)).unwrap();
-    drop(server);
+    reset(server);
     drop(frames.next_of(HEADERS));
     assert_eq!(kettle.entry("/app/x").number("status"), 502);
     frames.ping();
@@ -334,11 +312,9 @@ fn padding_is_no_part_of_a_body_and_takes_from_windows_for_a_moment_only() {
     let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     // Larger windows count from then on.
-    drop(frames.next_of(SETTINGS));
-    frames.send(&frame(SETTINGS, ACK, 0, &[]));
-    let length = fields("POST", "/app/x", &[("content-length", "5000")]);
-    frames.send(&frame(HEADERS, END_HEADERS, 1, &length));
-    let mut server = reached(&servers);
+    frames.acknowledge();
+    frames.send(&posting(1, "/app/x", &[("content-length", "5000")]));
+    let mut server = servers.accept_request();
     let padded = [&[254, b'x'][..], &[0; 254]].concat();
     // In all more than any window, and at a time half of the stream's.
     for _ in 0..10 {
@@ -347,8 +323,7 @@ fn padding_is_no_part_of_a_body_and_takes_from_windows_for_a_moment_only() {
         frames.ping();
     }
     frames.send(&frame(DATA, END_STREAM, 1, b""));
-    server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
-    assert_eq!(frames.body(1), b"ok");
+    frames.answered(&mut server, 1, "ok");
 }
 
 /// What would be another request, or another framing, for a server that is asked by HTTP/1.1.

@@ -17,8 +17,7 @@ fn unbegun(kettle: &Kettle) -> Frames {
 
 /// All that a client says who asks for two files and has room for both.
 fn said() -> Vec<u8> {
-    let [one, all] =
-        [3, 0].map(|stream| frame(WINDOW_UPDATE, 0, stream, &70_000_u32.to_be_bytes()));
+    let [one, all] = [3, 0].map(|stream| update(stream, 70_000));
     let requests = [get(1, "/10"), get(3, "/70000"), one, all].concat();
     [PREFACE, &frame(SETTINGS, 0, 0, &[]), &requests].concat()
 }

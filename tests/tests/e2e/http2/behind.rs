@@ -83,14 +83,7 @@ fn response(word: &str, head: &str, body: &[u8]) -> Vec<u8> {
 }
 
 fn start() -> Kettle {
-    let servers = Backend::listen();
-    let address = servers.address();
-    std::thread::spawn(move || {
-        loop {
-            let socket = servers.accept();
-            std::thread::spawn(move || serve(socket));
-        }
-    });
+    let address = Backend::serving(serve);
     let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nrequest_body = \"1 KiB\"\nearly_hints = \"all\"\n";
     let kept = "[[site.route]]\nprefix = \"/kept\"\nbackend = \"app\"\nearly_hints = \"all\"\n\
                 [site.route.cache]\nstore = \"main\"\n[[cache]]\nname = \"main\"\ndirectory = \"kept\"\n";

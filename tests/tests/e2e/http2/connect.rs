@@ -4,13 +4,10 @@ use std::io::Read;
 use std::time::Instant;
 
 use kettle_tests::websocket::agreement;
-use socket2::SockRef;
 
 use super::*;
 
 const ENABLE_CONNECT_PROTOCOL: [u8; 6] = [0, 8, 0, 0, 0, 1];
-/// HPACK's name for `:status: 200`.
-const OK: u8 = 0x88;
 
 fn setup(servers: &Backend, settings: &str) -> Setup {
     let route = |path: &str, more: &str| {
@@ -169,8 +166,7 @@ fn many_small_messages_wait_for_a_server_that_is_busy() {
     let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     // Larger windows count from then on.
-    drop(frames.next_of(SETTINGS));
-    frames.send(&frame(SETTINGS, ACK, 0, &[]));
+    frames.acknowledge();
     frames.send(&connect(1, "/app/ws", &[]));
     let (mut server, head) = asked(&servers);
     let messages = content(5_000 * 20);
@@ -198,8 +194,7 @@ fn small_messages_that_nobody_reads_hold_no_more_than_their_bytes() {
     let before = kettle.memory_bytes();
     frames.send(&data(1, b"x").repeat(200_000));
     frames.ping();
-    let grown = kettle.memory_bytes().saturating_sub(before);
-    assert!(grown < 4 << 20, "{grown} bytes for 200,000");
+    kettle.assert_grown_below(before, 4 << 20);
     server.write_all(agreement(&head).as_bytes()).unwrap();
     assert_eq!(read_exactly(&mut server, 200_000), vec![b'x'; 200_000]);
 }
@@ -278,7 +273,7 @@ fn a_cut_on_one_side_is_a_cut_on_the_other() {
     let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     let mut server = standing(&mut frames, &servers, 1);
-    frames.send(&[data(1, b"last"), frame(RST_STREAM, 0, 1, &CANCEL.to_be_bytes())].concat());
+    frames.send(&[data(1, b"last"), cancel(1)].concat());
     let mut received = [0; 5];
     while server.read(&mut received).is_ok_and(|bytes| bytes > 0) {}
     assert_eq!(kettle.tunnel().text("end"), "client_reset");
@@ -286,13 +281,11 @@ fn a_cut_on_one_side_is_a_cut_on_the_other() {
     let mut server = standing(&mut frames, &servers, 3);
     frames.send(&frame(DATA, END_STREAM, 3, b""));
     assert_eq!(read_to_end(&mut server).0, b"");
-    frames.send(&frame(RST_STREAM, 0, 3, &CANCEL.to_be_bytes()));
+    frames.send(&cancel(3));
     assert_eq!(kettle.tunnel().text("end"), "client_reset");
     let server = standing(&mut frames, &servers, 5);
-    SockRef::from(&server).set_linger(Some(std::time::Duration::ZERO)).unwrap();
-    drop(server);
-    let reset = frames.next_of(RST_STREAM);
-    assert_eq!((reset.stream, code(&reset.payload)), (5, CANCEL));
+    reset(server);
+    frames.expect_reset(5, CANCEL);
     assert_eq!(kettle.tunnel().text("end"), "backend_reset");
     frames.ping();
 }
@@ -306,8 +299,7 @@ fn what_came_before_a_cut_arrives() {
     kettle.signal(Signal::STOP);
     let sent = content(40_000);
     server.write_all(&sent).unwrap();
-    SockRef::from(&server).set_linger(Some(std::time::Duration::ZERO)).unwrap();
-    drop(server);
+    reset(server);
     kettle.signal(Signal::CONT);
     let mut received = Vec::new();
     loop {
@@ -341,8 +333,7 @@ fn a_client_that_is_gone_takes_its_tunnels_along() {
 fn much_flows_both_ways_and_no_more_than_windows_let_through() {
     let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
-    drop(frames.next_of(SETTINGS));
-    frames.send(&frame(SETTINGS, ACK, 0, &[]));
+    frames.acknowledge();
     let mut server = standing(&mut frames, &servers, 1);
     let body = content(1 << 20);
     let sent = body.clone();
@@ -368,8 +359,7 @@ fn a_tunnel_whose_window_stays_shut_is_idle() {
     let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 0)]);
     let mut server = standing(&mut frames, &servers, 1);
     server.write_all(b"nobody takes this").unwrap();
-    let reset = frames.next_of(RST_STREAM);
-    assert_eq!((reset.stream, code(&reset.payload)), (1, CANCEL));
+    frames.expect_reset(1, CANCEL);
     while server.read(&mut [0]).is_ok_and(|bytes| bytes > 0) {}
     assert_eq!(kettle.tunnel().text("end"), "idle");
     frames.ping();
@@ -381,7 +371,7 @@ fn a_tunnel_of_any_priority_holds_nobody_up_between_its_messages() {
     const FILE_BYTES: usize = 1 << 20;
     let servers = Backend::listen();
     let kettle = Kettle::start(setup(&servers, "").sizes(&[FILE_BYTES]).without_memory());
-    let open = |bytes: u32| frame(WINDOW_UPDATE, 0, 0, &bytes.to_be_bytes());
+    let open = |bytes: u32| update(0, bytes);
     for value in ["u=3", "u=0"] {
         // Only the connection's window is ever shut.
         let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 1 << 24)]);
@@ -427,7 +417,7 @@ fn a_tunnel_is_a_request_of_its_client_until_it_ends() {
         assert_eq!(frames.next_of(HEADERS).stream, stream + 2);
         assert_eq!(kettle.entry("/limited/x").number("status"), 429);
         if is_reset {
-            frames.send(&frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes()));
+            frames.send(&cancel(stream));
             assert!(read_to_end(&mut server).1.is_err());
         } else {
             frames.send(&frame(DATA, END_STREAM, stream, b""));

@@ -4,11 +4,8 @@ use std::collections::BTreeMap;
 use std::net::Shutdown;
 use std::thread;
 
-use super::backend::{reached, start};
+use super::backend::start;
 use super::*;
-
-/// HPACK's name for `:status: 200`.
-const OK: u8 = 0x88;
 
 const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 
@@ -27,14 +24,10 @@ fn data(stream: u32, flags: u8, text: &[u8]) -> Vec<u8> {
     frame(DATA, flags, stream, text)
 }
 
-fn post_with(stream: u32, more: &[(&str, &str)]) -> Vec<u8> {
-    frame(HEADERS, END_HEADERS, stream, &fields("POST", "/app", more))
-}
-
 /// Begins a request, and its response, which passes back what has come.
 fn begin(frames: &mut Frames, servers: &Backend, stream: u32, head: &[u8]) -> TcpStream {
-    frames.send(&[post_with(stream, &[]), data(stream, 0, b"first")].concat());
-    let mut server = reached(servers);
+    frames.send(&[posting(stream, "/app", &[]), data(stream, 0, b"first")].concat());
+    let mut server = servers.accept_request();
     assert_eq!(read_until(&mut server, b"first\r\n"), b"5\r\nfirst\r\n");
     server.write_all(head).unwrap();
     assert_eq!(frames.next_of(HEADERS).stream, stream);
@@ -65,7 +58,7 @@ fn what_comes_back_reaches_the_client_before_it_has_sent_all() {
         (&[], b"5\r\nfirst\r\n", b"5\r\nother\r\n0\r\n\r\n", false),
     ] {
         let mut frames = Frames::connect(&kettle, &[]);
-        frames.send(&[post_with(1, more), data(1, 0, b"first")].concat());
+        frames.send(&[posting(1, "/app", more), data(1, 0, b"first")].concat());
         let server = servers.asked(&mut kept);
         drop(read_until(server, b"\r\n\r\n"));
         assert_eq!(read_exactly(server, first.len()), first);
@@ -88,8 +81,7 @@ fn what_comes_back_reaches_the_client_before_it_has_sent_all() {
     frames.send(&get(1, "/app/next"));
     let mut server = kept.unwrap();
     drop(read_until(&mut server, b"\r\n\r\n"));
-    server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nnext").unwrap();
-    assert_eq!(frames.body(1), b"next");
+    frames.answered(&mut server, 1, "next");
 }
 
 #[test]
@@ -101,7 +93,7 @@ fn a_client_that_begins_its_body_unasked_waits_for_nobody() {
     let mut kept = None;
     let expect = [("expect", "100-continue")];
     for (stream, body, sent) in [(1, &b"x"[..], "1\r\nx\r\n0\r\n\r\n"), (3, b"", "0\r\n\r\n")] {
-        frames.send(&post_with(stream, &expect));
+        frames.send(&posting(stream, "/app", &expect));
         let server = servers.asked(&mut kept);
         drop(read_until(server, b"\r\n\r\n"));
         frames.send(&data(stream, END_STREAM, body));
@@ -112,7 +104,7 @@ fn a_client_that_begins_its_body_unasked_waits_for_nobody() {
         assert_eq!(frames.body(stream), b"ok");
     }
     // One that is here as a whole is not waited for at all.
-    frames.send(&[post_with(5, &expect), data(5, END_STREAM, b"")].concat());
+    frames.send(&[posting(5, "/app", &expect), data(5, END_STREAM, b"")].concat());
     let server = servers.asked(&mut kept);
     let head = String::from_utf8(read_until(server, b"\r\n\r\n")).unwrap();
     assert!(!head.contains("transfer-encoding"), "{head}");
@@ -127,8 +119,8 @@ fn small_messages_go_back_and_forth_on_two_streams_at_once() {
     let mut frames = Frames::connect(&kettle, &[]);
     let te = [("te", "trailers"), ("content-type", "application/grpc")];
     let mut calls = [1, 3].map(|stream| {
-        frames.send(&post_with(stream, &te));
-        let mut server = reached(&servers);
+        frames.send(&posting(stream, "/app", &te));
+        let mut server = servers.accept_request();
         // Before there is anything of the body.
         server.write_all(CHUNKED).unwrap();
         assert_eq!(frames.next_of(HEADERS).stream, stream);
@@ -163,8 +155,8 @@ fn a_server_that_refuses_in_the_middle_ends_the_request() {
     let kettle = start_with("body_discard = \"1 KiB\"", "", &servers);
     let mut frames = Frames::connect(&kettle, &[]);
     for (stream, status) in [(1, "400 Bad Request"), (3, "413 Content Too Large")] {
-        frames.send(&[post_with(stream, &[]), data(stream, 0, b"first")].concat());
-        let mut server = reached(&servers);
+        frames.send(&[posting(stream, "/app", &[]), data(stream, 0, b"first")].concat());
+        let mut server = servers.accept_request();
         assert_eq!(read_until(&mut server, b"first\r\n"), b"5\r\nfirst\r\n");
         server.shutdown(Shutdown::Read).unwrap();
         let response = format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\nno");
@@ -188,8 +180,8 @@ fn a_response_that_ends_first_ends_the_request_at_its_server() {
         (3, "HTTP/1.1 200 OK\r\n\r\nenough"),
         (5, "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nenough"),
     ] {
-        frames.send(&post_with(stream, &[]));
-        let mut server = reached(&servers);
+        frames.send(&posting(stream, "/app", &[]));
+        let mut server = servers.accept_request();
         server.write_all(response.as_bytes()).unwrap();
         server.shutdown(Shutdown::Write).unwrap();
         assert_eq!(frames.body(stream), b"enough");
@@ -203,7 +195,7 @@ fn a_response_that_ends_first_ends_the_request_at_its_server() {
         }
     }
     frames.send(&get(7, "/app/next"));
-    let mut server = reached(&servers);
+    let mut server = servers.accept_request();
     server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nnext").unwrap();
     // Without another reset before it.
     loop {
@@ -240,16 +232,15 @@ fn a_request_taken_back_beside_its_response_leaves_its_server() {
     let mut frames = Frames::connect(&kettle, &[]);
     let first = [CHUNKED, b"5\r\nfirst\r\n"].concat();
     let mut server = begin(&mut frames, &servers, 1, &first);
-    frames.send(&frame(RST_STREAM, 0, 1, &CANCEL.to_be_bytes()));
+    frames.send(&cancel(1));
     let (rest, _) = read_to_end(&mut server);
     assert_eq!(rest, b"", "no end is made up for the server");
     let entry = kettle.entry("/app");
     assert_eq!((entry.number("body_bytes"), entry.is_complete()), (5, false));
     // It is not kept.
     frames.send(&get(3, "/app/next"));
-    let mut server = reached(&servers);
-    server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nnext").unwrap();
-    assert_eq!(frames.body(3), b"next");
+    let mut server = servers.accept_request();
+    frames.answered(&mut server, 3, "next");
 }
 
 #[test]
@@ -268,8 +259,8 @@ fn a_request_that_breaks_off_beside_its_response_cuts_it() {
         (7, &[], frame(HEADERS, END_HEADERS | END_STREAM, 7, &connection), PROTOCOL_ERROR),
         (9, &[], frame(HEADERS, END_HEADERS | END_STREAM, 9, &space), INTERNAL_ERROR),
     ] {
-        frames.send(&post_with(stream, more));
-        let mut server = reached(&servers);
+        frames.send(&posting(stream, "/app", more));
+        let mut server = servers.accept_request();
         server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf").unwrap();
         expect(&mut frames, stream, b"half");
         frames.send(&rest);
@@ -343,7 +334,7 @@ fn a_client_that_opens_its_window_only_when_it_has_sent_all_is_served() {
     let length = bytes.to_string();
     thread::scope(|threads| {
         threads.spawn(|| {
-            let mut server = reached(&servers);
+            let mut server = servers.accept_request();
             let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {bytes}\r\n\r\n");
             let mut writing = server.try_clone().unwrap();
             let writing = threads.spawn(move || {
@@ -358,23 +349,18 @@ fn a_client_that_opens_its_window_only_when_it_has_sent_all_is_served() {
         let before_bytes = kettle.memory_bytes();
         let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 0)]);
         let mut windows = Windows::acknowledged(&mut frames);
-        frames.send(&post_with(1, &[("content-length", &length)]));
+        frames.send(&posting(1, "/app", &[("content-length", &length)]));
         let body = content(bytes);
         let mut sent = 0;
         while sent < bytes {
             sent += windows.send(&mut frames, 1, &body[sent..]);
         }
-        let grown = kettle.memory_bytes().saturating_sub(before_bytes);
-        assert!(grown < 4 << 20, "{grown} bytes more");
+        kettle.assert_grown_below(before_bytes, 4 << 20);
         let wide = 0x7fff_ffff_u32;
         frames.send(&[update(0, wide - 65_535), update(1, wide)].concat());
         assert_same(&frames.body(1), &body, "the response");
     });
     assert!(kettle.entry("/app").is_complete());
-}
-
-fn update(stream: u32, bytes: u32) -> Vec<u8> {
-    frame(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes())
 }
 
 #[test]
@@ -385,8 +371,8 @@ fn a_client_that_neither_sends_nor_takes_is_given_up() {
     // One has no window for what came, the other one keeps a server waiting that has nothing to say.
     for (window, text) in [(0, &b"5\r\nfirst\r\n"[..]), (65_535, b"")] {
         let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, window)]);
-        frames.send(&[post_with(1, &[]), data(1, 0, b"first")].concat());
-        let mut server = reached(&servers);
+        frames.send(&[posting(1, "/app", &[]), data(1, 0, b"first")].concat());
+        let mut server = servers.accept_request();
         server.write_all(&[CHUNKED, text].concat()).unwrap();
         assert_eq!(read_to_end(&mut server).0, b"5\r\nfirst\r\n");
         frames.expect_reset(1, CANCEL);
@@ -419,8 +405,8 @@ fn servers_that_read_nothing_hold_up_their_streams_and_little_memory() {
     let streams = || (1..).step_by(2).take(16);
     let servers: Vec<_> = streams()
         .map(|stream| {
-            frames.send(&post_with(stream, &[]));
-            reached(&servers)
+            frames.send(&posting(stream, "/app", &[]));
+            servers.accept_request()
         })
         .collect();
     let before_bytes = kettle.memory_bytes();

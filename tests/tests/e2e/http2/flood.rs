@@ -23,8 +23,7 @@ fn streams(count: u32) -> impl Iterator<Item = u32> {
 /// One of each reason; the tables of `kettle_http` have all that leads to them.
 #[test]
 fn floods_are_refused_and_counted_by_their_reason() {
-    let taken_back =
-        |stream| [get(stream, "/a"), frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes())].concat();
+    let taken_back = |stream| [get(stream, "/a"), cancel(stream)].concat();
     let malformed = fields("GET", "/a", &[("connection", "close")]);
     let begun = frame(HEADERS, END_STREAM, 1, &fields("GET", "/a", &[]));
     for (flood, reason) in [
@@ -53,7 +52,7 @@ fn floods_are_refused_and_counted_by_their_reason() {
 fn all_that_there_can_be_taken_back_at_once_twice_is_no_flood() {
     let kettle = start();
     let mut frames = Frames::connect(&kettle, &[]);
-    let reset = |stream| [get(stream, "/a"), frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes())];
+    let reset = |stream| [get(stream, "/a"), cancel(stream)];
     let mut read: Vec<u8> = streams(256).flat_map(reset).flatten().collect();
     read.extend(get(513, "/a"));
     frames.send(&read);
@@ -67,7 +66,7 @@ fn requests_that_have_been_accepted_taken_back_too_often() {
     for stream in streams(257) {
         frames.send(&get(stream, "/a"));
         while frames.next_of(HEADERS).stream != stream {}
-        frames.send(&frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes()));
+        frames.send(&cancel(stream));
     }
     assert_eq!(frames.end(), (vec![ENHANCE_YOUR_CALM], End::Orderly));
     kettle.wait_for_status("/total/http2_refused/rapid_reset", 1);

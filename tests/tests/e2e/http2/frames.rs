@@ -1,9 +1,12 @@
 //! A client that sends frames as a test makes them, and reads what comes back frame by frame.
 
-use std::io;
-use std::net::SocketAddr;
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpStream};
 
 use kettle_tests::prelude::*;
+
+/// The largest window that there is.
+pub const WINDOW_MAX: u32 = 0x7fff_ffff;
 
 /// The first bytes of a client; SETTINGS follow.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -18,6 +21,9 @@ pub const GOAWAY: u8 = 7;
 pub const WINDOW_UPDATE: u8 = 8;
 pub const CONTINUATION: u8 = 9;
 pub const PRIORITY_UPDATE: u8 = 16;
+
+/// HPACK's name for `:status: 200`.
+pub const OK: u8 = 0x88;
 
 /// On DATA and HEADERS.
 pub const END_STREAM: u8 = 1;
@@ -120,6 +126,20 @@ impl Frames {
         assert_eq!((reset.stream, code(&reset.payload)), (stream, expected));
     }
 
+    /// Takes the server's settings and says so: what they say of windows counts from then on.
+    pub fn acknowledge(&mut self) -> Vec<u8> {
+        let settings = self.next_of(SETTINGS).payload;
+        self.send(&frame(SETTINGS, ACK, 0, &[]));
+        settings
+    }
+
+    /// Has a backend answer so, and reads that.
+    pub fn answered(&mut self, server: &mut TcpStream, stream: u32, body: &str) {
+        let length = body.len();
+        write!(server, "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+        assert_eq!(self.body(stream), body.as_bytes());
+    }
+
     /// Reads to the end: the error codes of GOAWAY frames, and the end.
     pub fn end(&mut self) -> (Vec<u32>, End) {
         let mut codes = Vec::new();
@@ -144,8 +164,8 @@ impl Frames {
                 return body;
             }
             if !frame.payload.is_empty() {
-                let more = u32::try_from(frame.payload.len()).unwrap().to_be_bytes();
-                self.send(&frame_pair(WINDOW_UPDATE, stream, &more));
+                let more = u32::try_from(frame.payload.len()).unwrap();
+                self.send(&[update(stream, more), update(0, more)].concat());
             }
         }
     }
@@ -167,9 +187,19 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// The same for a stream and for its connection.
-fn frame_pair(kind: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    [frame(kind, 0, stream, payload), frame(kind, 0, 0, payload)].concat()
+/// Opens the window of a stream, or of the connection, by so much.
+pub fn update(stream: u32, bytes: u32) -> Vec<u8> {
+    frame(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes())
+}
+
+/// Sets the window that streams have from now on.
+pub fn initial_window(bytes: u32) -> Vec<u8> {
+    frame(SETTINGS, 0, 0, &[&INITIAL_WINDOW_SIZE.to_be_bytes()[..], &bytes.to_be_bytes()].concat())
+}
+
+/// Takes a request back.
+pub fn cancel(stream: u32) -> Vec<u8> {
+    frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes())
 }
 
 /// The fields of a request for `localhost`, with more behind them.
@@ -195,10 +225,20 @@ pub fn block(lines: &[(&str, &str)]) -> Vec<u8> {
 
 /// A request without a body.
 pub fn get(stream: u32, path: &str) -> Vec<u8> {
-    frame(HEADERS, END_HEADERS | END_STREAM, stream, &fields("GET", path, &[]))
+    asking(stream, "GET", path, &[])
+}
+
+/// The same by another method, with more fields.
+pub fn asking(stream: u32, method: &str, path: &str, more: &[(&str, &str)]) -> Vec<u8> {
+    frame(HEADERS, END_HEADERS | END_STREAM, stream, &fields(method, path, more))
 }
 
 /// A request whose body is still to come.
 pub fn post(stream: u32, path: &str) -> Vec<u8> {
-    frame(HEADERS, END_HEADERS, stream, &fields("POST", path, &[]))
+    posting(stream, path, &[])
+}
+
+/// The same with more fields.
+pub fn posting(stream: u32, path: &str, more: &[(&str, &str)]) -> Vec<u8> {
+    frame(HEADERS, END_HEADERS, stream, &fields("POST", path, more))
 }

@@ -7,8 +7,6 @@ use kettle_tests::certificate::ClientAuthority;
 
 use super::*;
 
-const WINDOW_MAX: u32 = 0x7fff_ffff;
-
 fn setup() -> Setup {
     Setup::default().listener("http2 = true").without_memory().sizes(&[10, 1 << 20])
 }
@@ -19,7 +17,7 @@ fn a_small_response_does_not_wait_for_a_large_one() {
     let mut frames = Frames::connect(&kettle, &[]);
     // The window of the connection is used up by the first: what it leaves is for the second.
     frames.send(&[get(1, "/1048576"), get(3, "/10")].concat());
-    frames.send(&frame(WINDOW_UPDATE, 0, 0, &1_000_u32.to_be_bytes()));
+    frames.send(&update(0, 1_000));
     loop {
         let frame = frames.next_of(DATA);
         if frame.stream == 3 {
@@ -47,13 +45,12 @@ fn a_client_that_takes_nothing_is_cut_and_holds_little_memory() {
     let before = kettle.memory_bytes();
     let dialer = Dialer::default().reading_slowly();
     let mut frames = Frames::begin(dialer, &kettle, &[(INITIAL_WINDOW_SIZE, WINDOW_MAX)]);
-    frames.send(&frame(WINDOW_UPDATE, 0, 0, &(WINDOW_MAX - 65_535).to_be_bytes()));
+    frames.send(&update(0, WINDOW_MAX - 65_535));
     for stream in 0..100 {
         frames.send(&get(2 * stream + 1, "/31457280"));
     }
     kettle.wait_for_status("/total/http2_refused/blocked", 1);
-    let grown = kettle.memory_bytes().saturating_sub(before);
-    assert!(grown < 16 << 20, "{grown} bytes for one connection");
+    kettle.assert_grown_below(before, 16 << 20);
     assert_eq!(frames.end().1, End::Cut);
     assert!(!kettle.entry("/31457280").is_complete());
 }
@@ -74,8 +71,7 @@ fn a_file_that_memory_has_no_room_for_is_not_there_once_for_each_stream() {
     let kettle = Kettle::start(setup.set("server", "dumpable = true"));
     let before = kettle.memory_bytes();
     let _frames = hundred_without_room(&kettle, "/1048576");
-    let grown = kettle.memory_bytes().saturating_sub(before);
-    assert!(grown < 16 << 20, "{grown} bytes for one connection");
+    kettle.assert_grown_below(before, 16 << 20);
 }
 
 #[test]
@@ -109,7 +105,7 @@ fn a_connection_that_is_asked_something_time_and_again_is_not_idle() {
     let begun = Instant::now();
     let mut stream = 1;
     while begun.elapsed() < Duration::from_secs(4) {
-        frames.send(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &fields("HEAD", "/10", &[])));
+        frames.send(&asking(stream, "HEAD", "/10", &[]));
         assert_eq!(frames.next_of(HEADERS).stream, stream);
         stream += 2;
     }
@@ -137,8 +133,7 @@ fn fields_without_an_end_are_cut_whatever_else_is_under_way() {
     // Each has its own time, though some are always on their way.
     let (started, mut stream, mut rest) = (Instant::now(), 3, Vec::new());
     while started.elapsed() < Duration::from_secs(2 * seconds) {
-        let mut next =
-            frame(HEADERS, END_HEADERS | END_STREAM, stream, &fields("HEAD", "/10", &[]));
+        let mut next = asking(stream, "HEAD", "/10", &[]);
         let behind = next.split_off(12);
         rest.extend(next);
         frames.send(&rest);
@@ -159,7 +154,7 @@ fn fields_without_an_end_are_cut_though_their_client_goes_on_taking_little() {
     let kettle = Kettle::start(setup);
     let dialer = Dialer::default().reading_slowly();
     let mut frames = Frames::begin(dialer, &kettle, &[(INITIAL_WINDOW_SIZE, WINDOW_MAX)]);
-    frames.send(&frame(WINDOW_UPDATE, 0, 0, &(WINDOW_MAX - 65_535).to_be_bytes()));
+    frames.send(&update(0, WINDOW_MAX - 65_535));
     frames.send(&get(1, "/31457280"));
     frames.send(&frame(HEADERS, END_STREAM, 3, &fields("GET", "/10", &[])));
     while kettle.status("/total/responses_truncated") == 0 {
@@ -181,7 +176,7 @@ fn a_body_that_nobody_wants_is_read_past_for_a_time_however_much_comes() {
         assert!(started.elapsed() < Duration::from_secs(5 * seconds), "it is read on");
         // Seconds' worth of what a body must bring where somebody wants it.
         frames.send(&frame(DATA, 0, 1, &[b'x'; 1_000]));
-        frames.send(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &fields("HEAD", "/10", &[])));
+        frames.send(&asking(stream, "HEAD", "/10", &[]));
         loop {
             let next = frames.next().expect("the connection goes on");
             match next.kind {

@@ -16,20 +16,6 @@ fn before(backends: &Backend) -> Kettle {
     Kettle::start(setup().more(route).more(&backend("app", "", &[backends.address()])))
 }
 
-fn update(stream: u32, bytes: u32) -> Vec<u8> {
-    frame(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes())
-}
-
-fn initial_window(bytes: u32) -> Vec<u8> {
-    let value = [&INITIAL_WINDOW_SIZE.to_be_bytes()[..], &bytes.to_be_bytes()].concat();
-    frame(SETTINGS, 0, 0, &value)
-}
-
-/// A request without a body, with more fields.
-fn get_with(stream: u32, path: &str, more: &[(&str, &str)]) -> Vec<u8> {
-    frame(HEADERS, END_HEADERS | END_STREAM, stream, &fields("GET", path, more))
-}
-
 fn expect_served(frames: &mut Frames, stream: u32) {
     frames.send(&get(stream, "/10"));
     assert_eq!(frames.body(stream), content(10), "stream {stream}");
@@ -64,7 +50,7 @@ fn what_comes_in_one_read_with_its_end_leaves_the_others_alone() {
     let servers = Backend::listen();
     let kettle = before(&servers);
     let mut frames = Frames::connect(&kettle, &[]);
-    let reset = |stream| frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes());
+    let reset = |stream| cancel(stream);
     // Priorities of streams that nobody has opened, by RFC 7540 and RFC 9218, and frames of a kind nobody knows.
     let priorities = [
         frame(PRIORITY, 0, 99, &[0, 0, 0, 101, 16]),
@@ -99,12 +85,11 @@ fn a_length_that_the_body_does_not_have_ends_the_stream_and_reaches_no_backend_a
     let kettle = before(&servers);
     let mut frames = Frames::connect(&kettle, &[]);
     let five = [("content-length", "5")];
-    frames.send(&get_with(1, "/app/none", &five));
+    frames.send(&asking(1, "GET", "/app/none", &five));
     frames.expect_reset(1, PROTOCOL_ERROR);
     for (stream, body) in [(3, &b"abc"[..]), (5, b"abcdefg")] {
-        frames.send(&frame(HEADERS, END_HEADERS, stream, &fields("POST", "/app/x", &five)));
-        let mut server = servers.accept();
-        drop(read_until(&mut server, b"\r\n\r\n"));
+        frames.send(&posting(stream, "/app/x", &five));
+        let mut server = servers.accept_request();
         frames.send(&frame(DATA, END_STREAM, stream, body));
         frames.expect_reset(stream, PROTOCOL_ERROR);
         assert!(read_to_end(&mut server).0.len() < 5);
@@ -122,7 +107,7 @@ fn two_requests_in_one_read_with_room_for_one() {
     kettle.wait_for_status("/total/http2_streams", 127);
     frames.send(&[get(255, "/100000"), get(257, "/100000")].concat());
     frames.expect_reset(257, REFUSED_STREAM);
-    frames.send(&frame(RST_STREAM, 0, 1, &CANCEL.to_be_bytes()));
+    frames.send(&cancel(1));
     frames.ping();
     frames.send(&[initial_window(65_535), get(259, "/10")].concat());
     while frames.next_of(HEADERS).stream != 259 {}
@@ -179,8 +164,7 @@ fn half_a_frame_and_the_end_of_the_connection() {
     for behind in [&frame(DATA, END_STREAM, 1, b"body")[..11], &[], &get(3, "/10")[..12]] {
         let mut frames = Frames::connect(&kettle, &[]);
         frames.send(&post(1, "/app/x"));
-        let mut server = servers.accept();
-        drop(read_until(&mut server, b"\r\n\r\n"));
+        let mut server = servers.accept_request();
         frames.send(behind);
         frames.client.close_sending();
         // Not the end of the chunks, which would say that it is whole.
@@ -241,14 +225,12 @@ fn half_a_request_in_front_of_a_close_notify_cuts_nothing_else() {
         .write_all(&[&get(1, "/app/x"), &get(3, "/10")[..12]].concat())
         .unwrap();
     frames.client.say_goodbye();
-    let mut server = servers.accept();
-    drop(read_until(&mut server, b"\r\n\r\n"));
+    let mut server = servers.accept_request();
     // That time is over when others who began later and do nothing are sent away.
     for _ in 0..2 {
         assert_eq!(Frames::connect(&kettle, &[]).end(), (vec![NO_ERROR], End::Orderly));
     }
-    server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody").unwrap();
-    assert_eq!(frames.body(1), b"body");
+    frames.answered(&mut server, 1, "body");
     assert_eq!(frames.end(), (vec![NO_ERROR], End::Orderly));
 }
 
@@ -266,8 +248,7 @@ fn requests_in_front_of_a_close_notify_are_answered() {
             let _ = frames.next_of(HEADERS);
         }
         frames.client.say_goodbye();
-        let mut server = servers.accept();
-        drop(read_until(&mut server, b"\r\n\r\n"));
+        let mut server = servers.accept_request();
         server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody").unwrap();
         let mut bodies = [Vec::new(), Vec::new(), Vec::new()];
         let mut ended = 0;
@@ -363,8 +344,7 @@ fn a_stop_does_not_wait_for_streams_without_end() {
     let mut kettle = Kettle::start(setup.set("server", "drain_timeout = \"1s\""));
     let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 1_000)]);
     frames.send(&[get(1, "/100000"), post(3, "/app/x")].concat());
-    let mut server: TcpStream = servers.accept();
-    drop(read_until(&mut server, b"\r\n\r\n"));
+    let mut server = servers.accept_request();
     assert_eq!(frames.next_of(DATA).payload.len(), 1_000);
     kettle.signal(Signal::TERM);
     let (codes, end) = frames.end();
@@ -379,15 +359,12 @@ fn an_upload_that_was_answered_early_does_not_cut_others_at_a_close_notify() {
     let servers = Backend::listen();
     let kettle = before(&servers);
     let mut frames = Frames::connect(&kettle, &[]);
-    let long = fields("POST", "/10", &[("content-length", "100000000")]);
-    frames.send(&frame(HEADERS, END_HEADERS, 1, &long));
+    frames.send(&posting(1, "/10", &[("content-length", "100000000")]));
     frames.expect_reset(1, NO_ERROR);
     frames.send(&get(3, "/app/x"));
-    let mut server = servers.accept();
-    drop(read_until(&mut server, b"\r\n\r\n"));
+    let mut server = servers.accept_request();
     frames.client.say_goodbye();
-    server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody").unwrap();
-    assert_eq!(frames.body(3), b"body");
+    frames.answered(&mut server, 3, "body");
     assert_eq!(frames.end(), (vec![NO_ERROR], End::Orderly));
 }
 
@@ -407,7 +384,6 @@ fn a_reload_lets_an_upload_go_on_to_its_end() {
     frames.send(&[frame(PING, ACK, 0, &ping), data(END_STREAM, b"three")].concat());
     let rest = read_until(&mut server, b"0\r\n\r\n");
     assert_eq!(rest, b"3\r\ntwo\r\n5\r\nthree\r\n0\r\n\r\n");
-    server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody").unwrap();
-    assert_eq!(frames.body(1), b"body");
+    frames.answered(&mut server, 1, "body");
     assert_eq!(frames.end().1, End::Orderly);
 }

@@ -2,7 +2,6 @@
 
 use super::*;
 
-const WINDOW_MAX: u32 = 0x7fff_ffff;
 const STYLE_BYTES: usize = 400_000;
 
 /// Asks for something of this priority.
@@ -15,7 +14,7 @@ fn ask(frames: &mut Frames, stream: u32, path: &str, priority: &str) {
 fn wide(kettle: &Kettle) -> Frames {
     let dialer = Dialer::default().reading_slowly();
     let mut frames = Frames::begin(dialer, kettle, &[(INITIAL_WINDOW_SIZE, WINDOW_MAX)]);
-    frames.send(&frame(WINDOW_UPDATE, 0, 0, &(WINDOW_MAX - 65_535).to_be_bytes()));
+    frames.send(&update(0, WINDOW_MAX - 65_535));
     frames
 }
 
@@ -48,7 +47,7 @@ fn a_style_sheet_overtakes_ten_images() {
     assert!(beside_bytes < 4 * STYLE_BYTES, "{beside_bytes} bytes of images beside it");
     // Nobody is forgotten.
     for number in 1..10 {
-        frames.send(&frame(RST_STREAM, 0, 2 * number + 1, &CANCEL.to_be_bytes()));
+        frames.send(&cancel(2 * number + 1));
     }
     while {
         let data = frames.next_of(DATA);

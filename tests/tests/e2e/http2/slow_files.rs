@@ -113,8 +113,7 @@ fn files_that_hang_hold_up_nobody_who_needs_no_disk() {
             let _ = next_data(&mut frames, &mut had);
         }
     }
-    let window = [&INITIAL_WINDOW_SIZE.to_be_bytes()[..], &(1_u32 << 20).to_be_bytes()].concat();
-    frames.send(&frame(SETTINGS, 0, 0, &window));
+    frames.send(&initial_window(1 << 20));
     let had_bytes: usize = had.values().flatten().sum();
     let _ = quick_body(&mut frames, 101, WINDOW_BYTES + 4 * QUICK_BYTES - had_bytes);
 }

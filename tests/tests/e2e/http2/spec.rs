@@ -156,8 +156,7 @@ fn the_client_of_python_gets_files_and_sends_bodies_at_once_over_one_connection(
             .args(SIZES.map(|it| it.to_string()))
             .succeed()
     });
-    let mut server = servers.accept();
-    drop(read_until(&mut server, b"\r\n\r\n"));
+    let mut server = servers.accept_request();
     assert_same(&read_exactly(&mut server, 300_000), &vec![b'x'; 300_000], "a body");
     server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone").unwrap();
     assert_eq!(asking.join().unwrap(), "HTTP/2 30 whole, done\n");

@@ -4,7 +4,6 @@ use std::io::sink;
 
 use super::*;
 
-const WINDOW_MAX: u32 = 0x7fff_ffff;
 const FLOW_CONTROL_ERROR: u32 = 3;
 
 const ROUTE: &str =
@@ -12,12 +11,7 @@ const ROUTE: &str =
 
 /// Opens the window of the connection as far as it goes.
 fn open_connection(frames: &mut Frames) {
-    frames.send(&frame(WINDOW_UPDATE, 0, 0, &(WINDOW_MAX - 65_535).to_be_bytes()));
-}
-
-fn settings(window: u32) -> Vec<u8> {
-    let value = [&INITIAL_WINDOW_SIZE.to_be_bytes()[..], &window.to_be_bytes()].concat();
-    frame(SETTINGS, 0, 0, &value)
+    frames.send(&update(0, WINDOW_MAX - 65_535));
 }
 
 #[test]
@@ -35,7 +29,7 @@ fn streams_whose_window_is_taken_back_end_though_their_files_were_read_already()
     let small: Vec<u32> = (1..=11).map(|number| 2 * number + 1).collect();
     let requests: Vec<u8> = small.iter().flat_map(|stream| get(*stream, "/32000")).collect();
     // By the time there is room for their bodies, there is no window any more.
-    frames.send(&[requests, settings(0)].concat());
+    frames.send(&[requests, initial_window(0)].concat());
     kettle.wait_for_status("/total/http2_streams", 12);
     let mut ended = Vec::new();
     while ended.len() < 12 {
@@ -51,7 +45,7 @@ fn streams_whose_window_is_taken_back_end_though_their_files_were_read_already()
     }
     assert_ne!(kettle.status("/total/http2_refused/stalled"), 0);
     // What they held is there for others.
-    frames.send(&settings(WINDOW_MAX));
+    frames.send(&initial_window(WINDOW_MAX));
     frames.send(&get(101, "/32000"));
     assert_same(&frames.body(101), &content(32_000), "afterwards");
 }
@@ -70,8 +64,7 @@ fn one_at_a_time(slow: &Backend, quick: &Backend) -> Setup {
 /// A client that knows the windows of its streams: without that they are the protocol's own.
 fn connect_to(kettle: &Kettle) -> Frames {
     let mut frames = Frames::connect(kettle, &[]);
-    drop(frames.next_of(SETTINGS));
-    frames.send(&frame(SETTINGS, ACK, 0, &[]));
+    frames.acknowledge();
     frames
 }
 
@@ -89,13 +82,11 @@ fn what_no_window_has_room_for_ends_its_stream_or_the_connection() {
     let kettle = Kettle::start(one_at_a_time(&slow, &quick));
     let [mut one, mut all] = [(); 2].map(|()| connect_to(&kettle));
     one.send(&get(1, "/slow/first"));
-    let mut first = slow.accept();
-    drop(read_until(&mut first, b"\r\n\r\n"));
+    let mut first = slow.accept_request();
     fill_window(&mut one, 3);
     one.ping();
     one.send(&frame(DATA, 0, 3, b"x"));
-    let reset = one.next_of(RST_STREAM);
-    assert_eq!((reset.stream, code(&reset.payload)), (3, FLOW_CONTROL_ERROR));
+    one.expect_reset(3, FLOW_CONTROL_ERROR);
     // Four windows of streams are that of a connection.
     for stream in [1, 3, 5, 7] {
         fill_window(&mut all, stream);
@@ -103,8 +94,7 @@ fn what_no_window_has_room_for_ends_its_stream_or_the_connection() {
     all.ping();
     all.send(&[post(9, "/slow/more"), frame(DATA, 0, 9, b"x")].concat());
     assert_eq!(all.end().0, [FLOW_CONTROL_ERROR]);
-    first.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
-    assert_eq!(one.body(1), b"ok");
+    one.answered(&mut first, 1, "ok");
 }
 
 #[test]
@@ -160,22 +150,20 @@ fn a_client_is_not_told_that_it_was_slow_when_it_had_no_window() {
     let kettle = Kettle::start(setup);
     let mut frames = connect_to(&kettle);
     frames.send(&get(1, "/slow/first"));
-    let mut first = slow.accept();
-    drop(read_until(&mut first, b"\r\n\r\n"));
+    let mut first = slow.accept_request();
     // Four that nobody reads, since they wait for their turn, take all the window of the connection.
     for stream in [3, 5, 7, 9] {
         fill_window(&mut frames, stream);
     }
     frames.send(&post(11, "/quick/x"));
-    let mut other = quick.accept();
-    drop(read_until(&mut other, b"\r\n\r\n"));
+    let mut other = quick.accept_request();
     // Whoever has a window and sends nothing is told, after as long a time.
     let mut idle = Frames::connect(&kettle, &[]);
     idle.send(&post(1, "/quick/y"));
     let _ = idle.next_of(HEADERS);
     assert_eq!(kettle.entry("/quick/y").number("status"), 408);
     for stream in [3, 5, 7, 9] {
-        frames.send(&frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes()));
+        frames.send(&cancel(stream));
     }
     // What was sent before there is room for it again would be an error of the connection.
     let mut room = 65_535 - 4 * 16 * 16_384_i64;
@@ -185,8 +173,7 @@ fn a_client_is_not_told_that_it_was_slow_when_it_had_no_window() {
     }
     frames.send(&frame(DATA, END_STREAM, 11, b"late"));
     assert_eq!(read_until(&mut other, b"0\r\n\r\n"), b"4\r\nlate\r\n0\r\n\r\n");
-    other.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
-    assert_eq!(frames.body(11), b"ok");
+    frames.answered(&mut other, 11, "ok");
     first.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
     assert_eq!(kettle.entry("/slow/first").number("status"), 204);
 }
@@ -210,8 +197,7 @@ fn a_client_is_not_told_that_it_was_slow_when_it_was_not_listened_to() {
     // Heads take no window. These are more than is held for a client that takes nothing.
     let requests: Vec<u8> = (1..=100).flat_map(|place| get(2 * place + 3, "/away")).collect();
     frames.send(&[post(3, "/app/x"), requests].concat());
-    let mut server = servers.accept();
-    drop(read_until(&mut server, b"\r\n\r\n"));
+    let mut server = servers.accept_request();
     (0..10).for_each(|_| other.ping());
     frames.send(&frame(DATA, END_STREAM, 3, b"late"));
     // One that is listened to and sends nothing is told, though it began later.
@@ -257,8 +243,7 @@ fn a_client_that_was_told_to_go_and_does_not_is_left() {
     assert_eq!(silent.end(), (vec![NO_ERROR, NO_ERROR], End::Orderly));
     // By then the other may ask for nothing.
     busy.send(&get(7, "/10"));
-    let refused = busy.next_of(RST_STREAM);
-    assert_eq!((refused.stream, code(&refused.payload)), (7, REFUSED_STREAM));
+    busy.expect_reset(7, REFUSED_STREAM);
     assert_ne!(kettle.status("/total/http2_refused/late"), 0);
 }
 
@@ -281,14 +266,13 @@ fn listings_that_a_client_does_not_take_are_made_two_at_a_time() {
     kettle.wait_for_status("/total/http2_streams", 128);
     // A worker reads folders one behind the other: by now all are read that may be.
     assert!(other.get("/long/").body == page, "another page");
-    let grown = kettle.memory_bytes().saturating_sub(before_bytes);
-    assert!(grown < 32 << 20, "{grown} bytes more");
+    kettle.assert_grown_below(before_bytes, 32 << 20);
     // What is given up makes room, made or not.
     let given_up = streams.iter().filter(|stream| ![3, 127, 255].contains(*stream));
-    let resets = given_up.flat_map(|stream| frame(RST_STREAM, 0, *stream, &CANCEL.to_be_bytes()));
+    let resets = given_up.flat_map(|stream| cancel(*stream));
     frames.send(&resets.collect::<Vec<u8>>());
     open_connection(&mut frames);
-    frames.send(&settings(WINDOW_MAX));
+    frames.send(&initial_window(WINDOW_MAX));
     let mut bodies = [(3, Vec::new()), (127, Vec::new()), (255, Vec::new())];
     let mut ended = 0;
     while ended < bodies.len() {

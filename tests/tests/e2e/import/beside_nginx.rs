@@ -28,10 +28,11 @@ fn no_random_configuration_becomes_looser() {
     let seeds: Vec<u64> = match number("KETTLE_IMPORT_SEED") {
         Some(seed) => vec![seed],
         None => {
+            let fixed = FIXED.lines().map(|seed| seed.parse().unwrap());
             let fresh = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64;
             let count = number("KETTLE_IMPORT_CONFIGURATIONS").unwrap_or(FRESH);
             println!("fresh seeds begin at {fresh}");
-            FIXED.into_iter().chain(fresh..fresh.saturating_add(count)).collect()
+            fixed.chain(fresh..fresh.saturating_add(count)).collect()
         }
     };
     let mut served = 0;
@@ -83,7 +84,7 @@ impl Trial {
         let mut random = Random::new(seed);
         let configuration = random.configuration();
         let mut files: Vec<(&str, Vec<u8>)> = vec![("t/x", Vec::new())];
-        files.extend(FILES.iter().map(|name| (*name, format!("this is {name}").into_bytes())));
+        files.extend(FILES.lines().map(|name| (name, format!("this is {name}").into_bytes())));
         files.push(("users", USERS.as_bytes().to_vec()));
         let place = Place::new("", &files);
         let issued = issue(&HOSTS, Kind::Ecdsa);
@@ -331,51 +332,7 @@ fn backend() -> (SocketAddr, Arc<AtomicUsize>) {
 
 const NGINX_PROGRAM: &str = "/usr/sbin/nginx";
 /// Behind the first few are those that found something once.
-const FIXED: [u64; 43] = [
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    1_795_821_214_267_114,
-    1_795_821_607_577_366,
-    1_795_821_607_577_396,
-    1_795_821_916_740_878,
-    1_795_822_335_469_415,
-    1_795_822_335_469_419,
-    1_795_822_335_469_427,
-    1_795_822_335_469_455,
-    1_795_822_335_469_479,
-    1_795_822_742_027_802,
-    1_795_822_742_027_858,
-    1_795_824_837_955_821,
-    1_795_824_837_955_927,
-    1_795_825_040_936_913,
-    1_795_825_454_815_600,
-    1_795_825_454_815_665,
-    1_795_825_454_815_839,
-    1_795_826_169_685_514,
-    1_795_826_169_685_658,
-    1_795_826_169_685_702,
-    1_795_826_169_685_833,
-    1_795_826_169_686_190,
-    1_795_826_612_285_502,
-    1_795_826_612_285_835,
-    1_795_843_713_892_597,
-    1_795_843_713_892_823,
-    1_795_843_713_893_209,
-    1_795_843_713_893_654,
-    1_795_845_554_997_084,
-    1_795_845_554_998_339,
-    1_795_845_554_998_381,
-    1_795_845_554_998_596,
-    1_795_845_554_998_674,
-    1_795_846_463_425_432,
-    1_795_858_698_686_247,
-    1_795_911_826_103_481,
-    1_795_940_429_068_288,
-];
+const FIXED: &str = include_str!("beside_nginx/seeds.txt");
 const FRESH: u64 = 2;
 const REQUESTS: usize = 60;
 const FAULTS_MAX: usize = 5;
@@ -384,38 +341,4 @@ const HOSTS: [&str; 3] = ["a.example", "b.example", "c.example"];
 const RUN: [&str; 6] = ["html", "svg", "xml", "javascript", "wasm", "ecmascript"];
 /// `ann` with the password `secret`.
 const USERS: &str = "ann:$2y$05$KBCwKxOzLha2MUDgW0PjXeGy8zDyKFegpVV4y0qPBUgij10WNyKY6\n";
-const FILES: [&str; 33] = [
-    "www/index.html",
-    "www/a.txt",
-    "www/a.html",
-    "www/app.js",
-    "www/pic.svg",
-    "www/doc.xml",
-    "www/feed.rss",
-    "www/x.php",
-    "www/noextension",
-    "www/.env",
-    "www/adm.bak",
-    "www/sub/index.html",
-    "www/sub/a.txt",
-    "www/sub/a.html",
-    "www/sub/x.php",
-    "www/sub/.hidden",
-    "www/sub/deep/a.txt",
-    "www/pub/a.txt",
-    "www/pub/x.html",
-    "www/adm/a.txt",
-    "www/up/x.html",
-    "www/up/x.svg",
-    "www/up/x.js",
-    "www/up/x.TXT",
-    "www/empty/only.txt",
-    "www/php/index.php",
-    "www/.well-known/a.txt",
-    "other/a.txt",
-    "other/index.html",
-    "other/sub/a.txt",
-    "other/pub/index.html",
-    "other/up/x.html",
-    "other/secret.txt",
-];
+const FILES: &str = include_str!("beside_nginx/files.txt");

@@ -21,7 +21,7 @@ fn one_path_is_answered_and_logged_as_by_nginx() {
     let (theirs, ours) = (Place::new(config, &files), Place::new(config, &files));
     let Some((_nginx, nginx)) = theirs.nginx() else { return };
     let (_kettle, kettle) = ours.kettle();
-    for target in TARGETS {
+    for target in TARGETS.lines() {
         let [nginx, kettle] = [nginx, kettle].map(|address| answer(address, target, ""));
         assert_eq!(kettle.status, nginx.status, "{target}");
         if nginx.status == 200 {
@@ -74,43 +74,5 @@ fn replying() -> SocketAddr {
     address
 }
 
-const TARGETS: [&str; 15] = [
-    "/",
-    "/index.html",
-    "/health",
-    "/health?x=1",
-    "/healthy",
-    "/ready",
-    "/favicon.ico",
-    "/robots.txt",
-    "/logo.png",
-    "/moved",
-    "/absent.txt",
-    "/secret.txt",
-    "/app/x",
-    "/app/quiet",
-    "/said",
-];
-
-const NGINX: &str = "
-PROCESS
-http {
-    access_log FOLDER/log combined;
-    TEMPORARY
-    server {
-        SITE
-        location = /health { access_log off; proxy_pass http://BACKEND; }
-        location = /ready { access_log FOLDER/ready combined; proxy_pass http://BACKEND; }
-        location = /favicon.ico { access_log off; log_not_found off; }
-        location = /robots.txt { root FOLDER/other; access_log off; expires 1h; }
-        location = /logo.png { alias FOLDER/other/mark.png; }
-        location = /moved { access_log off; return 301 /new; }
-        location = /absent.txt { access_log off; }
-        location = /secret.txt { access_log off; deny 127.0.0.0/8; }
-        location = /said { access_log off; return 200 well; }
-        location = /state { access_log off; stub_status; }
-        location /app/ { proxy_pass http://BACKEND; }
-        location = /app/quiet { access_log off; proxy_pass http://BACKEND; }
-    }
-}
-";
+const TARGETS: &str = include_str!("one_path.txt");
+const NGINX: &str = include_str!("one_path.conf");

@@ -41,17 +41,4 @@ const SAID_OF_CLIENTS: [&[&str]; 9] = [
     &["192.0.2.1, nobody, 10.0.0.1"],
 ];
 
-const NGINX: &str = "
-PROCESS
-http {
-    access_log off;
-    TEMPORARY
-    set_real_ip_from 127.0.0.0/8;
-    set_real_ip_from 10.0.0.0/8;
-    WORDS
-    server {
-        SITE
-        GUARD
-    }
-}
-";
+const NGINX: &str = include_str!("proxies.conf");

@@ -4,8 +4,6 @@ use super::*;
 use crate::http2::frames::get;
 use crate::http2::frames::*;
 
-const WINDOW_MAX: u32 = 0x7fff_ffff;
-
 fn by(path: &str) -> Setup {
     Setup::default().listener(&format!("http2 = true\npath = {path:?}")).without_memory()
 }
@@ -13,7 +11,7 @@ fn by(path: &str) -> Setup {
 /// A client whose windows hold all it will ask for.
 fn begin(dialer: Dialer, kettle: &Kettle) -> Frames {
     let mut frames = Frames::begin(dialer, kettle, &[(INITIAL_WINDOW_SIZE, WINDOW_MAX)]);
-    frames.send(&frame(WINDOW_UPDATE, 0, 0, &(WINDOW_MAX - 65_535).to_be_bytes()));
+    frames.send(&update(0, WINDOW_MAX - 65_535));
     frames
 }
 
@@ -82,10 +80,10 @@ fn a_body_under_way_goes_on_in_the_kernel() {
         body.extend(frames.next_of(DATA).payload);
     }
     let _ = kettle.ctl(&["path", "auto"]).succeed();
-    frames.send(&frame(WINDOW_UPDATE, 0, 0, &(WINDOW_MAX - 65_535).to_be_bytes()));
+    frames.send(&update(0, WINDOW_MAX - 65_535));
     frames.send(&get(3, "/10"));
     assert_same(&frames.body(3), &content(10), "the one that moves it");
-    frames.send(&frame(WINDOW_UPDATE, 0, 1, &(1_u32 << 20).to_be_bytes()));
+    frames.send(&update(1, 1 << 20));
     body.extend(frames.body(1));
     assert_same(&body, &content(1 << 20), "the one that was under way");
     assert_eq!(kettle.entry("/10").path(), "kernel-write");

@@ -76,11 +76,8 @@ fn check_looks_into_the_files_that_are_named() {
 fn a_server_whose_configuration_has_mistakes_does_not_start() {
     let (_, folder) = Setup::default().lay_out();
     folder.change_config("root = \"www\"", "rot = \"www\"");
-    let said = Tool::kettle(["run", "--config"]).args([folder.config()]).output();
-    assert!(!said.status.success());
-    assert!(said.stderr.contains("`rot` is not a setting"), "{}", said.stderr);
-    let said = Tool::kettle(["run", "--config"]).args([folder.path("missing.toml")]).output();
-    assert!(!said.status.success() && said.stderr.contains("missing.toml"), "{}", said.stderr);
+    Tool::kettle(["run", "--config"]).args([folder.config()]).fail("`rot` is not a setting");
+    Tool::kettle(["run", "--config"]).args([folder.path("missing.toml")]).fail("missing.toml");
 }
 
 #[test]
@@ -97,8 +94,7 @@ fn a_port_in_use_is_explained() {
 #[test]
 fn ctl_without_a_server_says_so() {
     let (_, folder) = Setup::default().lay_out();
-    let said = Tool::kettle(["ctl", "--config"]).args([folder.config()]).args(["status"]).output();
-    assert!(!said.status.success() && said.stderr.contains("admin.sock"), "{}", said.stderr);
+    Tool::kettle(["ctl", "--config"]).args([folder.config()]).args(["status"]).fail("admin.sock");
 }
 
 #[test]

@@ -42,9 +42,7 @@ fn a_pipe_that_nobody_reads_is_refused_and_the_log_goes_on() {
     let pipe = kettle.folder.path("pipe");
     mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR | Mode::WOTH).unwrap();
     kettle.folder.change_config("access.log", "pipe");
-    let refused = kettle.ctl(&["reload"]).output();
-    assert!(!refused.status.success());
-    assert!(refused.text().contains("nobody reads this pipe"), "{}", refused.text());
+    kettle.ctl(&["reload"]).fail("nobody reads this pipe");
     kettle.connect(TLS13_AES_128).get("/a?1");
     assert_eq!(targets(&kettle, "access.log", 1), ["200 /a?1"]);
     kettle.reload_with("pipe", "access.log");
@@ -73,8 +71,7 @@ fn the_combined_format_ends_with_the_path_and_cannot_be_forged() {
     let mut kettle = Kettle::start(logging("combined"));
     let mut client = kettle.connect(TLS13_AES_128);
     let fields = "User-Agent: evil\" 200 \\ \u{7f}\r\n".replace('\u{7f}', "\t");
-    client.send(&request("GET", "/a", &fields)).unwrap();
-    assert_eq!(client.response().status, 200);
+    assert_eq!(client.exchange(&request("GET", "/a", &fields)).status, 200);
     let _ = kettle.ctl(&["stop"]).succeed();
     let _ = kettle.ended();
     let text = fs::read_to_string(kettle.folder.path("access.log")).unwrap();
@@ -122,8 +119,7 @@ fn sites_and_routes_have_logs_of_their_own_over_both_protocols() {
         let _ = kettle.curl(&[version, "--header", "Host: other.example"], "/other").succeed();
     }
     let mut client = kettle.connect(TLS13_AES_128);
-    client.send(b"nonsense\r\n\r\n").unwrap();
-    assert_eq!(client.response().status, 400);
+    assert_eq!(client.exchange(b"nonsense\r\n\r\n").status, 400);
     assert_eq!(
         targets(&kettle, "site.log", 7),
         ["200 /a", "200 /a", "400 ", "404 /none", "404 /none", "421 /other", "421 /other"]

@@ -22,8 +22,7 @@ fn the_metrics_endpoint_tells_what_happened() {
     let mut scrape = Wire::connect(address);
     let accept = "Accept: application/openmetrics-text;version=1.0.0";
     let asking = format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\n{accept}\r\n\r\n");
-    scrape.send(asking.as_bytes()).unwrap();
-    let response = scrape.response();
+    let response = scrape.exchange(asking.as_bytes());
     assert!(response.header("content-type").unwrap().starts_with("application/openmetrics-text"));
     let text = String::from_utf8(response.body).unwrap();
     let path = if has_kernel_tls() { "kernel-sendfile" } else { "user" };
@@ -47,8 +46,7 @@ fn the_metrics_endpoint_tells_what_happened() {
 
     // Whoever asks for nothing gets the format that every tool reads: no `info`, no end mark.
     let mut scrape = Wire::connect(address);
-    scrape.send(&get("/metrics")).unwrap();
-    let response = scrape.response();
+    let response = scrape.get("/metrics");
     assert_eq!(response.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
     let plain = String::from_utf8(response.body).unwrap();
     let samples = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();

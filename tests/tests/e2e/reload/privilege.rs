@@ -6,24 +6,26 @@ use rustix::process::{Pid, geteuid, kill_process};
 
 use super::*;
 
-/// A server that became somebody else, in a folder that others may look into; none where this is not root.
-fn started_as_nobody() -> Option<Kettle> {
+/// A server that became somebody else; none where this is not root.
+fn started_as_nobody(setup: Setup) -> Option<Kettle> {
     if !geteuid().is_root() {
         skip("only root can become somebody else");
         return None;
     }
-    let kettle = Kettle::start(Setup::default().set("server", "user = \"nobody\""));
+    Some(Kettle::start(setup.set("server", "user = \"nobody\"")))
+}
+
+/// The same, in a folder that others may look into.
+fn open_to_others() -> Option<Kettle> {
+    let kettle = started_as_nobody(Setup::default())?;
     fs::set_permissions(kettle.folder.path(""), fs::Permissions::from_mode(0o755)).unwrap();
     Some(kettle)
 }
 
 #[test]
 fn a_server_that_gave_up_root_takes_every_path() {
-    if !geteuid().is_root() {
-        return skip("only root can become somebody else");
-    }
-    let setup = Setup::paths(paths_here()).sizes(&[70_000]).set("server", "user = \"nobody\"");
-    let kettle = Kettle::start(setup);
+    let setup = Setup::paths(paths_here()).sizes(&[70_000]);
+    let Some(kettle) = started_as_nobody(setup) else { return };
     let status = fs::read_to_string(format!("/proc/{}/status", kettle.process())).unwrap();
     let users = status.lines().find(|line| line.starts_with("Uid:")).unwrap();
     assert!(!users.split_whitespace().any(|user| user == "0"), "{users}");
@@ -55,7 +57,7 @@ fn memory_is_shown_to_root_alone_unless_the_operator_allows_it() {
 
 #[test]
 fn a_keeper_reads_and_binds_for_reloads_what_only_root_may() {
-    let Some(kettle) = started_as_nobody() else { return };
+    let Some(kettle) = open_to_others() else { return };
     let mode = fs::metadata(kettle.folder.path("localhost.key")).unwrap().mode();
     assert_eq!(mode & 0o077, 0, "a key that only root may read");
     let said = kettle.messages().text();
@@ -86,9 +88,7 @@ fn a_keeper_reads_and_binds_for_reloads_what_only_root_may() {
     // Nobody asks how it ended, and it does not stay for that.
     let is_left = || fs::exists(format!("/proc/{keeper}")).unwrap();
     wait_until("nothing is left of the keeper", || !is_left());
-    let refused = kettle.ctl(&["reload"]).output();
-    assert!(!refused.status.success());
-    assert!(refused.text().contains("the keeper"), "{}", refused.text());
+    kettle.ctl(&["reload"]).fail("the keeper");
     served_certificate(kettle.address());
     let key = kettle.folder.path("localhost.key");
     fs::set_permissions(key, fs::Permissions::from_mode(0o644)).unwrap();
@@ -150,7 +150,7 @@ fn a_keeper_makes_and_removes_unix_sockets_where_only_root_may() {
 
 #[test]
 fn a_folder_that_only_root_may_look_into_is_not_missing() {
-    let Some(mut kettle) = started_as_nobody() else { return };
+    let Some(mut kettle) = open_to_others() else { return };
     let socket = kettle.folder.path("private/in/admin.sock");
     fs::create_dir_all(socket.parent().unwrap()).unwrap();
     let private = kettle.folder.path("private");
@@ -163,7 +163,7 @@ fn a_folder_that_only_root_may_look_into_is_not_missing() {
 
 #[test]
 fn a_keeper_is_heard_though_its_server_was_stopped_meanwhile() {
-    let Some(kettle) = started_as_nobody() else { return };
+    let Some(kettle) = open_to_others() else { return };
     let server = Pid::from_raw(kettle.process().cast_signed()).unwrap();
     let keeper = Pid::from_raw(keeper_of(&kettle).cast_signed()).unwrap();
     kill_process(keeper, Signal::STOP).unwrap();
@@ -198,10 +198,7 @@ const RECVMSG: &str = if cfg!(target_arch = "x86_64") { "47 " } else { "212 " };
 
 #[test]
 fn a_reload_without_a_keeper_says_that_there_is_none() {
-    if !geteuid().is_root() {
-        return skip("only root can become somebody else");
-    }
-    let mut kettle = Kettle::start(Setup::default().set("server", "user = \"nobody\""));
+    let Some(mut kettle) = started_as_nobody(Setup::default()) else { return };
     // Who may write the configuration could have root open anything.
     std::os::unix::fs::chown(kettle.folder.path(""), Some(NOBODY), None).unwrap();
     kettle.restart();
@@ -215,11 +212,8 @@ fn a_reload_without_a_keeper_says_that_there_is_none() {
 
 #[test]
 fn a_keeper_ends_with_its_server() {
-    if !geteuid().is_root() {
-        return skip("only root can become somebody else");
-    }
     for signal in [Signal::KILL, Signal::TERM] {
-        let mut kettle = Kettle::start(Setup::default().set("server", "user = \"nobody\""));
+        let Some(mut kettle) = started_as_nobody(Setup::default()) else { return };
         let keeper = keeper_of(&kettle);
         // Whoever ends all of a service ends the server, and that its keeper.
         let pid = Pid::from_raw(keeper.cast_signed()).unwrap();
@@ -233,11 +227,8 @@ fn a_keeper_ends_with_its_server() {
 
 #[test]
 fn a_keeper_that_has_gone_is_said_before_a_reload_needs_it() {
-    if !geteuid().is_root() {
-        return skip("only root can become somebody else");
-    }
     let listen = unused_address();
-    let kettle = Kettle::start(Setup::default().set("server", "user = \"nobody\"").metrics(listen));
+    let Some(kettle) = started_as_nobody(Setup::default().metrics(listen)) else { return };
     let keeper = Pid::from_raw(keeper_of(&kettle).cast_signed()).unwrap();
     // What it answers is not taken for its end.
     assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
@@ -276,11 +267,10 @@ fn served_certificate(address: SocketAddr) -> Vec<u8> {
 
 #[test]
 fn what_the_user_may_not_read_is_said_before_a_reload_needs_it() {
-    let Some(kettle) = started_as_nobody() else { return };
+    let Some(kettle) = open_to_others() else { return };
     // The keeper opens nothing that others than root choose.
     std::os::unix::fs::chown(kettle.folder.path(""), Some(NOBODY), None).unwrap();
-    let refused = kettle.ctl(&["reload"]).output();
-    assert!(!refused.status.success() && refused.text().contains("localhost.key"));
+    kettle.ctl(&["reload"]).fail("localhost.key");
 
     // What check advises is done, until it has no more advice.
     for step in 0.. {

@@ -109,8 +109,10 @@ const IDLE: [Doing; 7] = [
     // Asked to close, and stays.
     |kettle, suite| {
         let mut client = kettle.connect(suite);
-        client.send(b"GET /a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
-        assert_eq!(client.response().body, b"content");
+        assert_eq!(
+            client.exchange(&request("GET", "/a", "Connection: close\r\n")).body,
+            b"content"
+        );
         assert_eq!(client.end(), End::Orderly);
         Box::new(client)
     },
@@ -161,8 +163,10 @@ const BEGUN: [Doing; 6] = [
     // Half a second request head.
     |kettle, suite| {
         let mut client = kettle.connect(suite);
-        client.send(b"GET /a HTTP/1.1\r\nHost: localhost\r\n\r\nGET /a HTTP/1.1\r\n").unwrap();
-        assert_eq!(client.response().body, b"content");
+        assert_eq!(
+            client.exchange(&[&get("/a"), &b"GET /a HTTP/1.1\r\n"[..]].concat()).body,
+            b"content"
+        );
         Box::new(client)
     },
     // Half a head in plain HTTP.
@@ -222,7 +226,7 @@ fn stop_lets_go<const N: usize>(clients: [Doing; N], drain_timeout: &str) {
 fn who_has_only_connected_goes_before_whose_proxy_header_was_taken() {
     let setup = Setup::path("user").listener("accept_proxy = [\"127.0.0.0/8\"]");
     let kettle = Kettle::start(setup);
-    let mut silent = TcpStream::connect(kettle.address()).unwrap();
+    let mut silent = kettle.connect_plain();
     let mut begun = TcpStream::connect(kettle.addresses[1]).unwrap();
     begun.write_all(b"PROXY TCP4 192.0.2.1 192.0.2.2 1 443\r\n").unwrap();
     kettle.wait_for_status("/total/proxy_headers/v1 client", 1);

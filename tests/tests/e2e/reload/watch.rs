@@ -23,6 +23,14 @@ fn shown(kettle: &Kettle) -> Vec<u8> {
     kettle.connect(TLS13_AES_128).tls.peer_certificates().unwrap()[0].to_vec()
 }
 
+/// Puts a new certificate in the old one's place, which is shown after so many reloads in all.
+fn renew(kettle: &Kettle, reloads: usize) {
+    let new = new_certificate();
+    kettle.folder.write_certificate("localhost", &new);
+    wait_for(kettle, "reloaded", reloads);
+    assert_eq!(shown(kettle), new.der.as_ref());
+}
+
 /// Waits until it has said something so many times.
 fn wait_for(kettle: &Kettle, text: &str, times: usize) {
     kettle.messages().wait_until(text, |bytes| {
@@ -35,10 +43,7 @@ fn a_replaced_certificate_is_shown_without_a_command() {
     let kettle = watching();
     let mut open = kettle.connect(TLS13_AES_128);
     let _ = open.get("/a");
-    let new = new_certificate();
-    kettle.folder.write_certificate("localhost", &new);
-    wait_for(&kettle, "reloaded", 1);
-    assert_eq!(shown(&kettle), new.der.as_ref());
+    renew(&kettle, 1);
     assert_eq!(open.get("/a").body, b"content");
     assert_eq!(kettle.status("/reloads_done"), 1);
 }
@@ -50,10 +55,7 @@ fn a_broken_certificate_leaves_the_old_one_and_is_reported_once() {
     kettle.folder.replace("localhost.pem", "nonsense");
     wait_for(&kettle, NOT_TAKEN, 1);
     assert_eq!(shown(&kettle), old);
-    let new = new_certificate();
-    kettle.folder.write_certificate("localhost", &new);
-    wait_for(&kettle, "reloaded", 1);
-    assert_eq!(shown(&kettle), new.der.as_ref());
+    renew(&kettle, 1);
     wait_for(&kettle, NOT_TAKEN, 1);
     assert_eq!(kettle.status("/reloads_refused"), 1);
 }
@@ -64,10 +66,7 @@ fn a_folder_that_is_away_keeps_no_certificate_out() {
     let mut open = kettle.connect(TLS13_AES_128);
     let (root, away) = (kettle.folder.path("www"), kettle.folder.path("away"));
     std::fs::rename(&root, &away).unwrap();
-    let new = new_certificate();
-    kettle.folder.write_certificate("localhost", &new);
-    wait_for(&kettle, "reloaded", 1);
-    assert_eq!(shown(&kettle), new.der.as_ref());
+    renew(&kettle, 1);
     // A command asks for the whole configuration, and what it asks for is not there.
     assert!(kettle.ctl(&["reload"]).output().text().contains("www"));
     std::fs::rename(&away, &root).unwrap();
@@ -89,10 +88,7 @@ fn a_log_that_nobody_reads_keeps_no_certificate_out() {
     let mut kettle = Kettle::start(setup.set("log", &log));
     // Its line is what the log's writer cannot get rid of.
     let _ = kettle.connect(TLS13_AES_128).get("/a");
-    let new = new_certificate();
-    kettle.folder.write_certificate("localhost", &new);
-    wait_for(&kettle, "reloaded", 1);
-    assert_eq!(shown(&kettle), new.der.as_ref());
+    renew(&kettle, 1);
     let _ = kettle.ctl(&["reload"]).succeed();
     kettle.folder.change_config("buffer = 0", "buffer = 1");
     assert!(kettle.ctl(&["reload"]).output().text().contains("takes nothing"));
@@ -108,8 +104,7 @@ fn a_renewed_certificate_gives_nobody_a_new_rate() {
     let kettle = Kettle::start(setup.route(limit));
     let asked = || {
         let mut client = kettle.connect(TLS13_AES_128);
-        client.send(&get("/a")).unwrap();
-        client.response().status
+        client.get("/a").status
     };
     assert_eq!([asked(), asked()], [200, 429]);
     kettle.folder.write_certificate("localhost", &new_certificate());
@@ -161,17 +156,11 @@ fn a_changed_certificate_does_not_bring_in_a_changed_configuration() {
     let kettle = watching();
     kettle.folder.write("other/a", "other content");
     kettle.folder.change_config("root = \"www\"", "root = \"other\"\nrot = 1");
-    let first = new_certificate();
-    kettle.folder.write_certificate("localhost", &first);
-    wait_for(&kettle, "reloaded", 1);
-    assert_eq!(shown(&kettle), first.der.as_ref());
+    renew(&kettle, 1);
     assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
 
     kettle.folder.change_config("rot = 1", "");
-    let second = new_certificate();
-    kettle.folder.write_certificate("localhost", &second);
-    wait_for(&kettle, "reloaded", 2);
-    assert_eq!(shown(&kettle), second.der.as_ref());
+    renew(&kettle, 2);
     assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
     let _ = kettle.ctl(&["reload"]).succeed();
     assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"other content");
@@ -181,10 +170,7 @@ fn a_changed_certificate_does_not_bring_in_a_changed_configuration() {
 fn a_reload_turns_watching_on_and_off() {
     let kettle = Kettle::start(Setup::default().set("tls", "tickets = 2"));
     kettle.reload_with("tickets = 2", "watch = true");
-    let new = new_certificate();
-    kettle.folder.write_certificate("localhost", &new);
-    wait_for(&kettle, "reloaded", 2);
-    assert_eq!(shown(&kettle), new.der.as_ref());
+    renew(&kettle, 2);
     kettle.reload_with("watch = true", "watch = false");
     assert_eq!(kettle.status("/reloads_done"), 3);
 }
@@ -202,10 +188,7 @@ fn changed_users_and_secrets_of_urls_are_taken_without_a_command() {
     let setup = Setup::default().file("www/a", "content").set("tls", "watch = true");
     let setup = setup.file("users", ANN).file("secret", "0".repeat(32));
     let kettle = Kettle::start(setup.route(settings).more(signed));
-    let status = |user: &str| {
-        let words = ["--output", "/dev/null", "--user", user, "--write-out", "%{http_code}"];
-        kettle.curl(&words, "/a").succeed()
-    };
+    let status = |user: &str| kettle.curl_status(&["--user", user], "/a");
     assert_eq!((status("ann:secret"), status("bob:secret")), ("200".to_owned(), "401".to_owned()));
     kettle.folder.replace("users", ANN.replace("ann", "bob"));
     wait_for(&kettle, "reloaded", 1);

@@ -42,8 +42,7 @@ fn a_refused_body_is_read_past_and_one_that_waits_ends_the_connection() {
         assert_eq!((response.status, response.header("connection")), (401, None));
     }
     let waits = request("PUT", "/in/a", "Content-Length: 5\r\nExpect: 100-continue\r\n");
-    client.send(&waits).unwrap();
-    let response = client.response();
+    let response = client.exchange(&waits);
     assert_eq!((response.status, response.header("connection")), (401, Some("close")));
     client.wire.read_to_end();
 }
@@ -51,10 +50,7 @@ fn a_refused_body_is_read_past_and_one_that_waits_ends_the_connection() {
 #[test]
 fn a_reload_takes_new_users_and_keeps_the_old_ones_from_a_broken_file() {
     let kettle = Kettle::start(closed());
-    let status = |user: &str| {
-        let words = ["--output", "/dev/null", "--user", user, "--write-out", "%{http_code}"];
-        kettle.curl(&words, "/in/a").succeed()
-    };
+    let status = |user: &str| kettle.curl_status(&["--user", user], "/in/a");
     assert_eq!(status("ann:secret"), "200");
     kettle.folder.replace("users", ANN.to_owned() + "bob:rl4Cz1qfSQyJ6\n");
     let refused = kettle.ctl(&["reload"]).output();
@@ -72,8 +68,7 @@ fn a_reload_takes_new_users_and_keeps_the_old_ones_from_a_broken_file() {
 fn a_network_may_be_kept_out() {
     let setup = Setup::default().file("www/a", "content");
     let kettle = Kettle::start(setup.route("deny = [\"127.0.0.0/8\"]"));
-    let words = ["--output", "/dev/null", "--write-out", "%{http_code}"];
-    assert_eq!(kettle.curl(&words, "/a").succeed(), "403");
+    assert_eq!(kettle.curl_status(&[], "/a"), "403");
     assert_eq!(kettle.entry("/a").text("refused"), "network");
 }
 
@@ -98,8 +93,7 @@ fn caches_that_others_share_keep_nothing_that_is_guarded() {
         ("/shut/a", "", (403, Some("no-store"))),
     ] {
         let mut client = kettle.connect(TLS13_AES_128);
-        client.send(&request("GET", target, headers)).unwrap();
-        let response = client.response();
+        let response = client.exchange(&request("GET", target, headers));
         assert_eq!((response.status, response.header("cache-control")), expected, "{target}");
     }
 }

@@ -7,9 +7,7 @@ fn a_folder_without_an_index_gets_403_where_the_fallback_is_not_for_folders() {
     for (setting, expected) in [("", "200"), ("\nfallback_for_folders = false", "403")] {
         let setup = Setup::default().file("www/index.html", "shell").file("www/a/b.txt", "b");
         let kettle = Kettle::start(setup.route(&format!("fallback = \"/index.html\"{setting}")));
-        let status = |target| {
-            kettle.curl(&["--output", "/dev/null", "--write-out", "%{http_code}"], target).succeed()
-        };
+        let status = |target| kettle.curl_status(&[], target);
         assert_eq!(status("/a/"), expected, "{setting}");
         assert_eq!([status("/"), status("/a/none"), status("/none/")], ["200"; 3], "{setting}");
     }
@@ -23,7 +21,6 @@ fn a_page_answers_for_no_script_that_is_missing() {
     for (target, expected) in
         [("/app.js", "200"), ("/none.js", "404"), ("/NONE.JS", "404"), ("/none", "200")]
     {
-        let words = ["--output", "/dev/null", "--write-out", "%{http_code}"];
-        assert_eq!(kettle.curl(&words, target).succeed(), expected, "{target}");
+        assert_eq!(kettle.curl_status(&[], target), expected, "{target}");
     }
 }

@@ -94,14 +94,7 @@ fn a_guarded_place_with_conditions_is_guarded_where_they_do_not_hold() {
 /// Who has the cookie is asked apart, and neither gets what the other's backend said nor leaves it in the store.
 #[test]
 fn a_canary_by_cookie_stands_before_a_store() {
-    let [stable, canary] = ["stable", "canary"].map(|word| {
-        let server = Backend::listen();
-        let length = word.len();
-        server.answer_all(&format!(
-            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {length}\r\n\r\n{word}"
-        ));
-        server
-    });
+    let [stable, canary] = ["stable", "canary"].map(saying);
     let folder = tempfile::tempdir().unwrap();
     let kettle = Kettle::start(
         Setup::default()

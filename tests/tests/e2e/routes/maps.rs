@@ -59,16 +59,6 @@ fn a_file_in_memory_is_told_to_each_origin_apart() {
     assert_eq!(kettle.curl(&["--cookie", "canary=no"], "/app").succeed(), "stable");
 }
 
-/// A backend that says one word to all, and lets it be kept.
-fn saying(word: &str) -> Backend {
-    let server = Backend::listen();
-    let length = word.len();
-    server.answer_all(&format!(
-        "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {length}\r\n\r\n{word}"
-    ));
-    server
-}
-
 /// The settings of both backends, and of a map of these words that chooses among them.
 fn choosing(stable: &Backend, canary: &Backend, of: &str) -> String {
     [

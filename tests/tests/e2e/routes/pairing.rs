@@ -31,8 +31,7 @@ fn ask_for_a_password(kettle: &Kettle) {
 }
 
 fn ask(kettle: &Kettle, method: &str, target: &str, headers: &str) -> Response {
-    let mut client = kettle.connect(TLS13_AES_128);
-    client.send(&request(method, target, headers)).unwrap();
+    let mut client = kettle.ask(&request(method, target, headers));
     if method == "HEAD" { client.response_head() } else { client.response() }
 }
 
@@ -148,10 +147,7 @@ fn what_no_site_has_takes_nothing_of_a_clients_rate() {
     let limit = "rate_limit = { requests = 1, period = \"1h\", burst = 2 }";
     let setup = Setup::default().listener("http2 = true").file("www/a", "content");
     let kettle = Kettle::start(setup.route(limit));
-    let status = |words: &[&str]| {
-        let all = [&["--http2", "--output", "/dev/null", "--write-out", "%{http_code}"], words];
-        kettle.curl(&all.concat(), "/a").succeed()
-    };
+    let status = |words: &[&str]| kettle.curl_status(&[&["--http2"], words].concat(), "/a");
     let elsewhere = ["--header", "Host: other.example"];
     for (words, expected) in [
         (&[][..], "200"),

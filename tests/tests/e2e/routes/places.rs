@@ -33,8 +33,7 @@ fn random_sites_find_the_places_that_nginx_finds() {
         for path in PATHS {
             let request = format!("GET {path} HTTP/1.1\r\nHost: s{site}\r\n\r\n");
             let [expected, found] = [&mut theirs, &mut ours].map(|server| {
-                server.send(request.as_bytes()).unwrap();
-                let response = server.response();
+                let response = server.exchange(request.as_bytes());
                 let body = String::from_utf8_lossy(&response.body).into_owned();
                 (response.status, if response.status == 200 { body } else { String::new() })
             });
@@ -243,14 +242,7 @@ const PATHS: [&str; 24] = [
 /// Two routes take other prefixes off and ask other backends, and one store keeps what both say: by the URL that clients ask for.
 #[test]
 fn stripped_paths_are_kept_apart_and_behind_their_guards() {
-    let [open, closed] = ["open", "closed"].map(|word| {
-        let server = Backend::listen();
-        let length = word.len();
-        server.answer_all(&format!(
-            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {length}\r\n\r\n{word}"
-        ));
-        server
-    });
+    let [open, closed] = ["open", "closed"].map(saying);
     let folder = tempfile::tempdir().unwrap();
     let route = |name: &str, settings: &str| {
         format!(
@@ -268,9 +260,7 @@ fn stripped_paths_are_kept_apart_and_behind_their_guards() {
     let mut client = Dialer::default().connect(kettle.address());
     for _ in 0..3 {
         for (target, status, body) in [("/open/x", 200, &b"open"[..]), ("/closed/x", 403, b"")] {
-            client
-                .send(format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())
-                .unwrap();
+            client.send(&get(target)).unwrap();
             let response = client.response();
             assert_eq!(response.status, status, "{target}");
             assert!(status != 200 || response.body == body, "{target}");
@@ -278,6 +268,5 @@ fn stripped_paths_are_kept_apart_and_behind_their_guards() {
     }
     kettle.folder.change_config("allow = [\"192.0.2.0/24\"]", "");
     kettle.ctl(&["reload"]).run();
-    client.send(b"GET /closed/x HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-    assert_eq!(client.response().body, b"closed");
+    assert_eq!(client.get("/closed/x").body, b"closed");
 }

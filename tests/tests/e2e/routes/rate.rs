@@ -13,8 +13,7 @@ fn requests_in_a_row_are_counted_and_the_connection_stays() {
     assert_eq!(statuses, [200, 200, 200, 429]);
     for _ in 0..8 {
         let mut other = kettle.connect(TLS13_AES_128);
-        other.send(&get("/a")).unwrap();
-        let response = other.response();
+        let response = other.get("/a");
         assert_eq!((response.status, response.header("connection")), (429, None));
         let seconds: u32 = response.header("retry-after").unwrap().parse().unwrap();
         assert!((1..=3600).contains(&seconds));

@@ -14,8 +14,7 @@ fn a_body_is_read_past_and_the_next_request_answered() {
     ] {
         let mut client = kettle.connect(TLS13_AES_128);
         let first = [request("GET", "/a", framing), body.into_bytes()].concat();
-        client.send(&[first, get("/b")].concat()).unwrap();
-        assert_eq!(client.response().body, b"content of a");
+        assert_eq!(client.exchange(&[first, get("/b")].concat()).body, b"content of a");
         assert_eq!(client.response().body, b"content of b");
     }
 }
@@ -26,8 +25,7 @@ fn a_body_beyond_the_limit_ends_the_connection() {
     let setup = with_files().set("limits", "request_timeout = \"10m\"");
     let kettle = Kettle::start(setup.set("limits", "body_discard = 1000"));
     let mut client = kettle.connect(TLS13_AES_128);
-    client.send(&request("GET", "/a", "Content-Length: 1001\r\n")).unwrap();
-    assert_closes(&client.response());
+    assert_closes(&client.exchange(&request("GET", "/a", "Content-Length: 1001\r\n")));
     assert_eq!(client.end(), End::Orderly);
 
     let mut client = kettle.connect(TLS13_AES_128);
@@ -42,8 +40,7 @@ fn an_answer_is_not_followed_by_a_reset_while_the_client_still_sends() {
     let kettle = Kettle::start(with_files().set("limits", "body_discard = 1000"));
     let mut client = kettle.connect(TLS13_AES_128);
     client.send(&request("GET", "/a", "Content-Length: 300000\r\n")).unwrap();
-    client.send(&[b'x'; 300_000]).unwrap();
-    assert_closes(&client.response());
+    assert_closes(&client.exchange(&[b'x'; 300_000]));
     assert_eq!(client.end(), End::Orderly);
     assert_eq!(client.wire.read(&mut [0; 1]).unwrap(), 0);
     assert_eq!(kettle.status("/total/connections_open"), 1);

@@ -175,14 +175,12 @@ fn an_error_page_that_hangs_holds_up_no_page_that_was_read_elsewhere() {
         setup.file("others/405.html", "first").site("error_pages.405 = \"others/405.html\"");
     let kettle = Kettle::start(setup);
     let mut client = kettle.connect(TLS13_AES_128);
-    client.send(&request("POST", "/", "")).unwrap();
-    assert_eq!(client.response().body, b"first");
+    assert_eq!(client.exchange(&request("POST", "/", "")).body, b"first");
     let Some(fuse) = hanging_pages(&kettle) else { return };
     let _waiting = many_ask(&kettle, "/missing");
     fuse.wait_for_unanswered(4);
     kettle.folder.replace("others/405.html", "second");
-    client.send(&request("POST", "/", "")).unwrap();
-    assert_eq!(client.response().body, b"second");
+    assert_eq!(client.exchange(&request("POST", "/", "")).body, b"second");
 }
 
 #[test]
@@ -384,8 +382,7 @@ fn conditions_and_tries_that_a_disk_does_not_answer_are_never_not_there() {
         ("/twice/unknown", 503),
         ("/try/answers", 503),
     ] {
-        client.send(&get(target)).unwrap();
-        assert_eq!(client.response().status, status, "{target}");
+        assert_eq!(client.get(target).status, status, "{target}");
     }
     drop(fuse);
 }

@@ -161,17 +161,11 @@ fn nobody_there_is_said_with_why() {
 }
 
 /// A server that hears each client once, and then does this.
-fn answering(answer: impl Fn(TcpStream) + Send + 'static) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for socket in listener.incoming() {
-            let mut socket = socket.unwrap();
-            let _ = socket.read(&mut [0; 4_096]);
-            answer(socket);
-        }
-    });
-    address
+fn answering(answer: fn(TcpStream)) -> SocketAddr {
+    Backend::serving(move |mut socket| {
+        let _ = socket.read(&mut [0; 4_096]);
+        answer(socket);
+    })
 }
 
 /// The doctor, who asks for `localhost` and trusts the authority of the tests.
@@ -219,34 +213,24 @@ fn s_server(options: &[&str]) -> Option<(Running, String)> {
 
 /// An old terminator: what its first read does not bring is no ClientHello.
 fn reads_once(server: SocketAddr) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for socket in listener.incoming() {
-            let Ok(mut client) = socket else { return };
-            thread::spawn(move || {
-                let mut first = [0; 16_384];
-                let bytes = client.read(&mut first).unwrap_or(0);
-                let record = match first {
-                    [_, _, _, high, low, ..] => 5 + usize::from(u16::from_be_bytes([high, low])),
-                };
-                if bytes < 5 || bytes < record {
-                    // What still comes must not make a reset of this end.
-                    let _ = client.shutdown(Shutdown::Write);
-                    let _ = std::io::copy(&mut client, &mut std::io::sink());
-                    return;
-                }
-                let mut server = TcpStream::connect(server).unwrap();
-                server.write_all(&first[..bytes]).unwrap();
-                let (mut from, mut to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
-                thread::spawn(move || {
-                    let _ = std::io::copy(&mut from, &mut to);
-                    let _ = to.shutdown(Shutdown::Write);
-                });
-                let _ = std::io::copy(&mut client, &mut server);
-                let _ = server.shutdown(Shutdown::Write);
-            });
+    Backend::serving(move |mut client| {
+        let mut first = [0; 16_384];
+        let bytes = client.read(&mut first).unwrap_or(0);
+        let [_, _, _, high, low, ..] = first;
+        if bytes < 5 || bytes < 5 + usize::from(u16::from_be_bytes([high, low])) {
+            // What still comes must not make a reset of this end.
+            let _ = client.shutdown(Shutdown::Write);
+            let _ = std::io::copy(&mut client, &mut std::io::sink());
+            return;
         }
-    });
-    address
+        let mut server = TcpStream::connect(server).unwrap();
+        server.write_all(&first[..bytes]).unwrap();
+        let (mut from, mut to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+        thread::spawn(move || {
+            let _ = std::io::copy(&mut from, &mut to);
+            let _ = to.shutdown(Shutdown::Write);
+        });
+        let _ = std::io::copy(&mut client, &mut server);
+        let _ = server.shutdown(Shutdown::Write);
+    })
 }

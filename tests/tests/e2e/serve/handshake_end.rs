@@ -304,17 +304,13 @@ fn who_ends_a_handshake_is_let_go_at_once() {
         let alert = [ALERT, 3, 3, 0, 2, said[0], said[1]];
         // Alone, behind half a hello, and behind a whole one with the server's answer under way.
         let began = Instant::now();
-        let mut wire = Wire::connect(kettle.address());
-        wire.write_all(&alert).unwrap();
-        wire.read_to_end();
-        assert_eq!(wire.received, answer, "{said:?}");
+        let received = Wire::answer(kettle.address(), &alert);
+        assert_eq!(received, answer, "{said:?}");
         let mut wire = Wire::connect(kettle.address());
         let half = plain_records(HANDSHAKE, &hello[5..60], 16_384);
         wire.write_all(&[half.as_slice(), &alert].concat()).unwrap();
         wire.read_to_end();
-        let mut wire = Wire::connect(kettle.address());
-        wire.write_all(&[hello.as_slice(), &alert].concat()).unwrap();
-        wire.read_to_end();
+        let _ = Wire::answer(kettle.address(), &[hello.as_slice(), &alert].concat());
         kettle.wait_until_idle();
         assert_at_once(began);
     }

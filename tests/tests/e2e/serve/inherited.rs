@@ -86,9 +86,9 @@ fn inherited_sockets_are_their_listeners_and_outlive_the_server() {
     let mut early = [UnixStream::connect(&path).unwrap()];
     let mut over_tcp = TcpStream::connect(address).unwrap();
     for socket in &mut early {
-        socket.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        socket.write_all(&get("/")).unwrap();
     }
-    over_tcp.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    over_tcp.write_all(&get("/")).unwrap();
     kettle.start_again();
     let mut answers = [String::new(), String::new()];
     early[0].read_to_string(&mut answers[0]).unwrap();

@@ -83,8 +83,7 @@ fn sni_and_host_find_one_site_by_star_and_by_regular_expression() {
     for (connected, asked, expected) in SAID {
         let dialer = Dialer::suite(TLS13_AES_128).server_name(connected);
         let mut over_tls = dialer.certificate(client.clone()).connect(kettle.address());
-        over_tls.send(format!("GET / HTTP/1.1\r\nHost: {asked}\r\n\r\n").as_bytes()).unwrap();
-        let response = over_tls.response();
+        let response = over_tls.exchange(&get_at(asked, "/"));
         let body = std::str::from_utf8(&response.body).unwrap();
         let said = if response.status == 200 { Ok(body) } else { Err(response.status) };
         assert_eq!(said, expected, "{connected} {asked}");
@@ -142,8 +141,7 @@ fn each_listener_has_the_default_site_that_it_names() {
         [("shop.example", 200), ("nobody.test", 200), ("a.team.test", 308), ("localhost", 308)]
     {
         let mut client = Wire::connect(plain);
-        client.send(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).unwrap();
-        assert_eq!(client.response().status, status, "{host}");
+        assert_eq!(client.exchange(&get_at(host, "/")).status, status, "{host}");
         let url = format!("http://{plain}/");
         let words = ["--silent", "--http2-prior-knowledge", "--header"];
         let words = Tool::new("curl").args(words).args([&format!("Host: {host}")]);
@@ -173,8 +171,7 @@ fn asked_for(kettle: &Kettle, server_name: &str, host: Option<&str>) -> u16 {
         Some(host) => format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"),
         None => "GET / HTTP/1.0\r\n\r\n".to_owned(),
     };
-    client.send(request.as_bytes()).unwrap();
-    client.response().status
+    client.exchange(request.as_bytes()).status
 }
 
 #[test]

@@ -133,12 +133,7 @@ fn without_the_setting_a_header_is_no_tls() {
     let setup = Setup::default().listener("").listener(carrying).listener("kind = \"redirect\"");
     let kettle = Kettle::start(setup.more(&backend("app", "", &[Backend::echoing()])));
     for header in [V1, V2] {
-        let received = [0, 1, 2].map(|listener| {
-            let mut wire = Wire::connect(kettle.addresses[listener]);
-            wire.send(header).unwrap();
-            wire.read_to_end();
-            wire.received
-        });
+        let received = [0, 1, 2].map(|listener| Wire::answer(kettle.addresses[listener], header));
         let is_alert = |said: &[u8]| matches!(said, [21, 3, _, 0, 2, 2, 10]);
         let is_refused = |said: &[u8]| said.starts_with(b"HTTP/1.1 400 ");
         // Version 1 looks like a request, and who speaks HTTP answers it as one.
@@ -193,8 +188,7 @@ fn redirects_are_given_behind_a_header() {
         Setup::default().listener("kind = \"redirect\"\naccept_proxy = [\"127.0.0.0/8\"]"),
     );
     let mut client = Wire::connect(kettle.address());
-    client.send(&[V1, &get("/a")].concat()).unwrap();
-    assert_eq!(client.response().status, 308);
+    assert_eq!(client.exchange(&[V1, &get("/a")].concat()).status, 308);
 }
 
 /// Clients behind a load balancer are let in, kept out and counted by their own address.

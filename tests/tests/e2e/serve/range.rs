@@ -55,8 +55,7 @@ fn several_ranges_are_sent_by_every_path() {
 }
 
 fn ask(client: &mut Client, range: &str) -> Response {
-    client.send(&request("GET", TARGET, &format!("Range: bytes={range}\r\n"))).unwrap();
-    client.response()
+    client.exchange(&request("GET", TARGET, &format!("Range: bytes={range}\r\n")))
 }
 
 fn take_until(rest: &mut &[u8], end: &[u8]) -> String {

@@ -16,8 +16,7 @@ fn plain_http_is_sent_to_https() {
         (request("POST", "/form", "Content-Length: 0\r\n"), "https://localhost:8443/form"),
     ] {
         let mut client = Wire::connect(kettle.address());
-        client.send(&request).unwrap();
-        let response = client.response();
+        let response = client.exchange(&request);
         assert_eq!((response.status, response.header("location")), (308, Some(location)));
         assert_eq!(response.header("connection"), Some("close"));
         client.read_to_end();
@@ -30,8 +29,8 @@ fn what_is_answered_to_plain_http_is_logged_and_counted() {
     let kettle = Kettle::start(setup);
     for (address, status) in [(kettle.addresses[0], 308), (kettle.addresses[1], 400)] {
         let mut client = Wire::connect(address);
-        client.send(&request("GET", "/a?b", "User-Agent: a test\r\nReferer: /x\r\n")).unwrap();
-        let response = client.response();
+        let response =
+            client.exchange(&request("GET", "/a?b", "User-Agent: a test\r\nReferer: /x\r\n"));
         assert_eq!(response.status, status);
         let entry = kettle.entry("/a?b");
         assert_eq!(entry.number("status"), u64::from(status));
@@ -52,9 +51,7 @@ fn what_is_answered_to_plain_http_is_logged_and_counted() {
         assert_eq!((entry.number("bytes_sent"), entry.number("request")), (bytes, 1));
         assert!(entry.is_complete());
     }
-    let mut client = Wire::connect(kettle.address());
-    client.send(b"BREW\r\n\r\n").unwrap();
-    client.read_to_end();
+    let _ = Wire::answer(kettle.address(), b"BREW\r\n\r\n");
     assert_eq!(kettle.entry("").number("status"), 400, "no request");
     assert_eq!(kettle.status("/total/responses/plain"), 3);
     assert_eq!(kettle.status("/total/statuses"), serde_json::json!({ "308": 1, "400": 2 }));
@@ -65,8 +62,7 @@ fn the_default_port_and_another_status_are_understood() {
     let kettle =
         Kettle::start(Setup::default().listener("kind = \"redirect\"\nredirect_status = 301"));
     let mut client = Wire::connect(kettle.address());
-    client.send(b"GET / HTTP/1.1\r\nHost: localhost:8080\r\n\r\n").unwrap();
-    let response = client.response();
+    let response = client.exchange(&get_at("localhost:8080", "/"));
     assert_eq!((response.status, response.header("location")), (301, Some("https://localhost/")));
 }
 
@@ -91,12 +87,11 @@ fn plain_http_on_the_https_port_is_told_where_to_go() {
         [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".as_slice(), b"GET /\r\n\r\n", b"BREW / \r\n\r\n"]
     {
         let mut client = Wire::connect(kettle.address());
-        client.send(sent).unwrap();
-        assert!((400..600).contains(&client.response().status), "{sent:?}");
+        assert!((400..600).contains(&client.exchange(sent).status), "{sent:?}");
         client.read_to_end();
     }
     let mut head = Wire::connect(kettle.address());
-    head.send(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    head.send(&request("HEAD", "/", "")).unwrap();
     assert_eq!(head.response_head().status, 400);
     let mut malformed = Wire::connect(kettle.address());
     malformed.send(b"HEAD / HTTP/1.1\r\n\r\n").unwrap();
@@ -120,8 +115,7 @@ fn plain_http_on_the_https_port_can_be_redirected() {
         ("localhost".to_owned(), format!("https://localhost:{port}/a")),
     ] {
         let mut client = Wire::connect(kettle.address());
-        client.send(format!("GET /a HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).unwrap();
-        let response = client.response();
+        let response = client.exchange(&get_at(&host, "/a"));
         assert_eq!(response.status, 307);
         assert_eq!(response.header("location"), Some(location.as_str()));
     }

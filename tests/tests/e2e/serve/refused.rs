@@ -49,8 +49,7 @@ fn a_head_beyond_the_limits_is_refused() {
 fn a_refusal_reaches_a_client_that_sends_on() {
     let kettle = Kettle::start(Setup::default());
     let mut client = kettle.connect(TLS13_AES_128);
-    client.send(&[&b"BREW\r\n\r\n"[..], &[b'x'; 16 << 20]].concat()).unwrap();
-    assert_eq!(client.response().status, 400);
+    assert_eq!(client.exchange(&[&b"BREW\r\n\r\n"[..], &[b'x'; 16 << 20]].concat()).status, 400);
     assert_eq!(client.end(), End::Orderly);
 }
 
@@ -59,8 +58,7 @@ fn an_endless_head_is_refused_before_its_end() {
     let kettle = Kettle::start(Setup::default());
     let mut client = kettle.connect(TLS13_AES_128);
     client.send(b"GET / HTTP/1.1\r\nX: ").unwrap();
-    client.send(&[b'x'; 20_000]).unwrap();
-    assert_eq!(client.response().status, 431);
+    assert_eq!(client.exchange(&[b'x'; 20_000]).status, 431);
     assert_eq!(client.end(), End::Orderly);
 }
 
@@ -77,8 +75,7 @@ fn a_chunked_body_that_breaks_the_rules_gets_400_or_ends_the_connection() {
         is_refused(&kettle, format!("{head}{body}").as_bytes(), 400);
         // What comes after the answer can only end the connection.
         let mut client = kettle.connect(TLS13_AES_128);
-        client.send(head.as_bytes()).unwrap();
-        assert_eq!(client.response().status, 200);
+        assert_eq!(client.exchange(head.as_bytes()).status, 200);
         client.send(&[body.as_bytes(), &kettle_tests::http::get("/smuggled")].concat()).unwrap();
         assert_eq!(client.end(), End::Orderly, "{body:?}");
         assert!(client.beyond().is_empty(), "{body:?}: a second answer");

@@ -122,8 +122,7 @@ fn an_error_page_of_the_site_takes_the_place_of_the_built_in_one() {
     let mut client = kettle.connect(TLS13_AES_128);
     let own = client.get("/missing");
     assert_eq!((own.status, own.body.as_slice()), (404, b"<p>our own words".as_slice()));
-    client.send(&kettle_tests::http::request("POST", "/missing", "")).unwrap();
-    let built_in = client.response();
+    let built_in = client.exchange(&kettle_tests::http::request("POST", "/missing", ""));
     assert_eq!(built_in.status, 405);
     // No version, and nothing else that helps to choose an attack.
     assert_eq!(built_in.header("server"), Some("kettle"));
@@ -149,8 +148,7 @@ fn what_is_no_request_gets_the_sites_page_too() {
         (format!("GET / HTTP/1.1\r\nX: {long}\r\n\r\n"), 431),
     ] {
         let mut client = kettle.connect(TLS13_AES_128);
-        client.send(sent.as_bytes()).unwrap();
-        let response = client.response();
+        let response = client.exchange(sent.as_bytes());
         let page = format!("our {status}");
         assert_eq!(response.header("x-site"), Some("ours"), "{status}");
         assert_eq!((response.status, response.body), (status, page.into_bytes()), "{sent:.40}");
@@ -180,6 +178,5 @@ fn start_with_three_sites() -> Kettle {
 fn fetch(kettle: &Kettle, server_name: &str, host: &str) -> Option<Response> {
     let dialer = Dialer::suite(TLS13_AES_128).server_name(server_name);
     let mut client = dialer.try_connect(kettle.address()).ok()?;
-    client.send(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).unwrap();
-    Some(client.response())
+    Some(client.exchange(&get_at(host, "/")))
 }

@@ -1,7 +1,7 @@
 //! Listeners on Unix sockets.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -37,11 +37,9 @@ fn mode_of(path: &Path) -> u32 {
 
 /// An address whose connections go to this socket, with `header` before them.
 fn relayed(path: &Path, header: &'static [u8]) -> SocketAddr {
-    let listening = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, path) = (listening.local_addr().unwrap(), path.to_owned());
-    thread::spawn(move || {
-        let (client, _) = listening.accept().unwrap();
-        let mut socket = UnixStream::connect(path).unwrap();
+    let path = path.to_owned();
+    Backend::serving(move |client| {
+        let mut socket = UnixStream::connect(&path).unwrap();
         socket.write_all(header).unwrap();
         let (mut from, mut to) = (client.try_clone().unwrap(), socket.try_clone().unwrap());
         thread::spawn(move || {
@@ -51,8 +49,7 @@ fn relayed(path: &Path, header: &'static [u8]) -> SocketAddr {
         let (mut from, mut to) = (socket, client);
         let _ = io::copy(&mut from, &mut to);
         let _ = to.shutdown(std::net::Shutdown::Write);
-    });
-    address
+    })
 }
 
 #[test]

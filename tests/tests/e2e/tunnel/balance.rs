@@ -20,19 +20,11 @@ fn answered(kettle: &Kettle) -> Client {
 
 /// Answers each connection's first byte with one, and keeps it open.
 fn answering() -> SocketAddr {
-    let backend = Backend::listen();
-    let address = backend.address();
-    thread::spawn(move || {
-        loop {
-            let mut socket = backend.accept();
-            thread::spawn(move || {
-                let _ = read_exactly(&mut socket, 1);
-                let _ = socket.write_all(b"!");
-                let _ = std::io::Read::read(&mut socket, &mut [0; 1]);
-            });
-        }
-    });
-    address
+    Backend::serving(|mut socket| {
+        let _ = read_exactly(&mut socket, 1);
+        let _ = socket.write_all(b"!");
+        let _ = socket.read(&mut [0; 1]);
+    })
 }
 
 /// The servers of the next tunnels that end.

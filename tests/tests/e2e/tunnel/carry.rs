@@ -9,8 +9,7 @@ fn every_suite_is_carried_and_logged() {
     let kettle = terminator("", &[Backend::echoing()]);
     for suite in SUITES {
         let mut client = kettle.connect(suite);
-        client.send(b"ping").unwrap();
-        assert_eq!(client.receive_exactly(4), b"ping", "{}", suite.name);
+        echoed(&mut client, b"ping");
         client.close_sending();
         assert_eq!(client.end(), End::Orderly, "{}", suite.name);
         let entry = kettle.tunnel();
@@ -62,7 +61,7 @@ fn plain_connections_are_carried_as_they_are() {
     let backend = Backend::listen();
     let kettle = Kettle::start(before("tcp", "", &[backend.address()]));
     let body = content(3 * 1_024 * 1_024);
-    let mut client = TcpStream::connect(kettle.address()).unwrap();
+    let mut client = kettle.connect_plain();
     let mut server = backend.accept();
     let writing = thread::spawn({
         let (mut client, body) = (client.try_clone().unwrap(), body.clone());

@@ -4,7 +4,6 @@ use std::io::ErrorKind;
 
 use kettle_tests::backend::backend as describe;
 use rustix::process::Signal;
-use socket2::SockRef;
 
 use super::*;
 
@@ -49,8 +48,7 @@ fn a_backend_that_dies_is_no_close_notify() {
         let (mut client, mut server) = greeted(&kettle, &backend, suite);
         server.write_all(b"half of i").unwrap();
         assert_eq!(client.receive_exactly(9), b"half of i");
-        SockRef::from(&server).set_linger(Some(std::time::Duration::ZERO)).unwrap();
-        drop(server);
+        reset(server);
         assert_eq!(client.end(), End::Cut);
         assert_eq!(kettle.tunnel().text("end"), "backend_reset");
     }
@@ -66,8 +64,7 @@ fn an_early_answer_arrives_though_the_client_still_sends() {
         // So that kettle finds answer, reset and the client's rest at once.
         kettle.signal(Signal::STOP);
         server.write_all(b"413 of half").unwrap();
-        SockRef::from(&server).set_linger(Some(std::time::Duration::ZERO)).unwrap();
-        drop(server);
+        reset(server);
         client.send(b"the other half").unwrap();
         kettle.signal(Signal::CONT);
         assert_eq!(client.end(), End::Cut);
@@ -112,8 +109,7 @@ fn without_a_server_there_is_no_close_notify() {
 fn without_a_server_a_client_without_tls_is_reset() {
     let refused = unused_address();
     let kettle = Kettle::start(before("tcp", "", &[refused]));
-    let mut client = TcpStream::connect(kettle.address()).unwrap();
-    client.set_read_timeout(Some(kettle_tests::environment::patience())).unwrap();
+    let mut client = kettle.connect_plain();
     let (received, outcome) = read_to_end(&mut client);
     assert_eq!(
         (received.as_slice(), outcome.unwrap_err().kind()),
@@ -127,10 +123,8 @@ fn plain_text_is_no_http_where_something_else_is_carried() {
     const UNEXPECTED_MESSAGE: [u8; 7] = [21, 3, 1, 0, 2, 2, 10];
     let kettle = terminator("", &[unused_address()]);
     for said in ["EHLO mail.example\r\n", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET "] {
-        let mut wire = Wire::connect(kettle.address());
-        wire.write_all(said.as_bytes()).unwrap();
-        wire.read_to_end();
-        assert_eq!(wire.received, UNEXPECTED_MESSAGE, "{said}");
+        let received = Wire::answer(kettle.address(), said.as_bytes());
+        assert_eq!(received, UNEXPECTED_MESSAGE, "{said}");
     }
     kettle.wait_for_status("/total/handshakes_failed/not_tls", 3);
 }
@@ -214,17 +208,12 @@ fn what_a_stop_cuts_off_is_no_end() {
     let app = describe("app", "queue_timeout = \"5m\"", &[backend.address()]);
     let setup = before_app("tcp", "", &app).set("server", "drain_timeout = \"1s\"");
     let mut kettle = Kettle::start(setup.more("connections = 1\n"));
-    let connect = || {
-        let client = TcpStream::connect(kettle.address()).unwrap();
-        client.set_read_timeout(Some(kettle_tests::environment::patience())).unwrap();
-        client
-    };
-    let mut client = connect();
+    let mut client = kettle.connect_plain();
     client.write_all(b"half of i").unwrap();
     let mut server = backend.accept();
     assert_eq!(read_exactly(&mut server, 9), b"half of i");
     // Waits for the server that the other one has.
-    let mut waiting = connect();
+    let mut waiting = kettle.connect_plain();
     kettle.wait_for_status("/total/connections_open", 2);
     kettle.signal(Signal::TERM);
     for socket in [&mut waiting, &mut client, &mut server] {

@@ -92,10 +92,8 @@ fn what_is_no_hello_or_says_something_twice_is_refused() {
         assert_eq!(wire.read(&mut [0; 8]).expect("an orderly end"), 0, "{what}");
         assert_eq!(wire.received, expected, "{what}");
         // Whoever opens TLS here says no more to it: an alert, whichever it is.
-        let mut wire = Wire::connect(ending.address());
-        wire.write_all(&sent).unwrap();
-        wire.read_to_end();
-        assert_eq!((wire.received.len(), wire.received[0]), (7, 21), "{what}");
+        let received = Wire::answer(ending.address(), &sent);
+        assert_eq!((received.len(), received[0]), (7, 21), "{what}");
     }
     kettle.wait_for_status("/total/connections_open", 0);
 }
@@ -107,9 +105,7 @@ fn a_hello_that_does_not_come_is_counted_by_what_ended_the_wait() {
     let kettle = Kettle::start(setup.set("tls", "handshake_timeout = \"3s\""));
     let hello = RawHello::default().records(&[9; 32]);
     let half = &hello[..hello.len() / 2];
-    let mut wire = Wire::connect(kettle.address());
-    wire.write_all(half).unwrap();
-    wire.read_to_end();
+    let _ = Wire::answer(kettle.address(), half);
     kettle.wait_for_status("/total/handshakes_failed/timed_out", 1);
     let mut wire = Wire::connect(kettle.address());
     wire.write_all(half).unwrap();

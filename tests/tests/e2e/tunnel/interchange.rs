@@ -77,9 +77,7 @@ fn ending_tls(plain: SocketAddr) -> impl Iterator<Item = (&'static str, Peer)> {
 #[test]
 fn we_begin_tls_with_whoever_ends_it() {
     for (program, peer) in ending_tls(Backend::echoing()) {
-        let listener = "kind = \"tcp\"\nbackend = \"app\"";
-        let app = backend("app", VERIFIED, &[peer.address]);
-        let kettle = Kettle::start(Setup::default().listener(listener).more(&app));
+        let kettle = originating("", peer.address);
         assert_carries(kettle.address(), program);
         let entry = kettle.tunnel();
         assert_eq!(entry.text("server_tls_version"), "TLSv1.3", "{program}");
@@ -119,8 +117,7 @@ fn we_stand_behind_whoever_ends_tls() {
         let Some(peer) = Peer::start(program, words, &config, &files) else { continue };
         let mut client = kettle_tests::client::Dialer::default().connect(peer.address);
         let own = client.wire.socket.local_addr().unwrap().to_string();
-        client.send(b"ping").unwrap();
-        assert_eq!(client.receive_exactly(4), b"ping", "{program}");
+        echoed(&mut client, b"ping");
         drop(client);
         // Others only asked whether it listens.
         let entry = std::iter::repeat_with(|| behind.tunnel());

@@ -86,11 +86,9 @@ fn a_tls_server_that_closes_on_one_address_is_not_out_for_all() {
     let at = Backend::listen();
     let app =
         backend("app", &format!("send_proxy = \"v1\"\nfails = 1\n{VERIFIED}"), &[at.address()]);
-    let listener = "kind = \"tcp\"\nbackend = \"app\"";
-    let kettle = Kettle::start(Setup::default().listener(listener).more(&app));
+    let kettle = Kettle::start(before_app("tcp", "", &app));
     for ends_in_order in [true, false] {
-        let mut client = TcpStream::connect(kettle.address()).unwrap();
-        client.set_read_timeout(Some(patience())).unwrap();
+        let mut client = kettle.connect_plain();
         let mut server = at.accept();
         assert_eq!(read_exactly(&mut server, 10), b"PROXY TCP4");
         if ends_in_order {

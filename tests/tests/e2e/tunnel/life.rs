@@ -81,8 +81,7 @@ fn a_reset_where_the_kernel_takes_over_loses_nothing_before_it() {
         assert_same(client.beyond(), &body, "sealed");
         assert_eq!(tls.tunnel().text("end"), "backend_reset");
 
-        let mut client = TcpStream::connect(plain.address()).unwrap();
-        client.set_read_timeout(Some(patience())).unwrap();
+        let mut client = plain.connect_plain();
         client.write_all(b"hello").unwrap();
         reset_behind(at.accept());
         let (received, outcome) = read_to_end(&mut client);
@@ -249,9 +248,9 @@ fn a_tunnel_beyond_the_limit_of_its_worker_waits_until_another_ends() {
     let at = Backend::listen();
     let setup = before("tcp", "", &[at.address()]).set("limits", "connections_per_worker = 1");
     let kettle = Kettle::start(setup);
-    let mut first = TcpStream::connect(kettle.address()).unwrap();
+    let mut first = kettle.connect_plain();
     let mut server = at.accept();
-    let mut second = TcpStream::connect(kettle.address()).unwrap();
+    let mut second = kettle.connect_plain();
     second.write_all(b"second").unwrap();
     // Its worker has had turns since.
     first.write_all(b"first").unwrap();

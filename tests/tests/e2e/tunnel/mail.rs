@@ -47,9 +47,7 @@ impl MailServer {
 
     /// Waits for a mail with these words.
     fn wait_for(&self, words: &str) {
-        self.process.stdout.wait_until("the mail", |bytes| {
-            String::from_utf8_lossy(bytes).contains(words).then_some(())
-        });
+        self.process.stdout.wait_for(words);
     }
 }
 
@@ -70,9 +68,7 @@ fn send(kettle: &Kettle, options: &[&str], text: &str) {
 #[test]
 fn a_mail_client_begins_tls_with_us() {
     let Some(server) = MailServer::start(false) else { return };
-    let app = backend("app", "", &[server.address]);
-    let listener = "kind = \"tls\"\nbackend = \"app\"\nstarttls = \"smtp\"";
-    let kettle = Kettle::start(Setup::default().listener(listener).more(&app));
+    let kettle = Kettle::start(before("tls", "starttls = \"smtp\"", &[server.address]));
     for version in ["1.2", "1.3"] {
         let options = ["--ssl-reqd", "--tls-max", version];
         send(&kettle, &options, &format!("terminated {version}"));
@@ -84,7 +80,7 @@ fn a_mail_client_begins_tls_with_us() {
 #[test]
 fn we_begin_tls_with_a_mail_server() {
     let Some(server) = MailServer::start(true) else { return };
-    let kettle = originator_after("smtp", server.address);
+    let kettle = originating("starttls = \"smtp\"", server.address);
     send(&kettle, &[], "originated");
     server.wait_for("Subject: originated");
     assert_eq!(kettle.tunnel().text("server_tls_version"), "TLSv1.3");
@@ -98,9 +94,7 @@ fn postfix_begins_tls_with_us() {
         return skip("postfix is not installed");
     }
     let Some(server) = MailServer::start(false) else { return };
-    let listener = "kind = \"tls\"\nbackend = \"app\"\nstarttls = \"smtp\"";
-    let app = backend("app", "", &[server.address]);
-    let kettle = Kettle::start(Setup::default().listener(listener).more(&app));
+    let kettle = Kettle::start(before("tls", "starttls = \"smtp\"", &[server.address]));
     let authority = kettle.folder.path("authority.pem");
     // Without Postfix's own, which a machine may not have configured.
     let own = "compatibility_level = 3.6\nmail_owner = daemon\nsetgid_group = mail\n";
@@ -149,9 +143,8 @@ fn we_begin_tls_with_postfix() {
     }
     let _postfix = Tool::new(master).args(["-c", place, "-d"]).start();
     wait_until_listening(address);
-    let kettle = originator_after("smtp", address);
-    let mut client = TcpStream::connect(kettle.address()).unwrap();
-    client.set_read_timeout(Some(patience())).unwrap();
+    let kettle = originating("starttls = \"smtp\"", address);
+    let mut client = kettle.connect_plain();
     let mut lines = BufReader::new(client.try_clone().unwrap()).lines();
     for (said, last) in
         [("", "220 "), ("EHLO me\r\n", "250 "), ("NOOP\r\n", "250 "), ("QUIT\r\n", "221 ")]

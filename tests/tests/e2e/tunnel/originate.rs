@@ -13,8 +13,7 @@ fn originator(to: &Kettle, tls: &str) -> Kettle {
 }
 
 fn ask(kettle: &Kettle) -> Vec<u8> {
-    let mut socket = TcpStream::connect(kettle.address()).unwrap();
-    socket.set_read_timeout(Some(kettle_tests::environment::patience())).unwrap();
+    let mut socket = kettle.connect_plain();
     // It may be closed already.
     let _ = socket.write_all(&get("/a"));
     let mut received = Vec::new();
@@ -48,7 +47,7 @@ fn checks_leave_sessions_to_tunnels() {
     let outer =
         originator(&inner, &format!("name = \"localhost\"\nroots = \"authority.pem\"\n{check}"));
     for resumed in ["full", "ticket"] {
-        let mut client = TcpStream::connect(outer.address()).unwrap();
+        let mut client = outer.connect_plain();
         client.write_all(b"ping").unwrap();
         assert_eq!(read_exactly(&mut client, 4), b"ping");
         drop(client);
@@ -90,8 +89,7 @@ fn a_pinned_key_is_enough() {
 fn tls_on_both_sides_is_opened_and_sealed_again() {
     let inner = Kettle::start(Setup::default().sizes(&[300_000]));
     let app = backend("app", VERIFIED, &[inner.address()]);
-    let listener = "kind = \"tls\"\nbackend = \"app\"";
-    let outer = Kettle::start(Setup::default().listener(listener).more(&app));
+    let outer = Kettle::start(before_app("tls", "", &app));
     let mut client = Dialer::default().connect(outer.address());
     assert_eq!(client.get("/300000").body.len(), 300_000);
     drop(client);
@@ -107,9 +105,7 @@ fn the_command_line_alone_originates() {
     let to = inner.address().to_string();
     let words = ["originate", "--listen", &listen.to_string(), "--to", &to, "--name", "localhost"];
     let kettle = Tool::kettle(words).args(["--roots", roots.to_str().unwrap()]).start();
-    kettle.stdout.wait_until("that it listens", |bytes| {
-        String::from_utf8_lossy(bytes).contains("TLS to").then_some(())
-    });
+    kettle.stdout.wait_for("TLS to");
     let url = format!("http://{listen}/a");
     let said = Tool::new("curl").args(["-sS", "--max-time", "20", "-H", "Host: localhost", &url]);
     assert_eq!(said.succeed(), "inside");
@@ -162,7 +158,7 @@ fn a_certificate_refused_behind_the_handshake_is_told() {
             [("", "asked for a certificate, got none"), (&shown("strange"), "UnknownCA")]
         {
             let kettle = Kettle::start(outer(certificate));
-            let mut client = TcpStream::connect(kettle.address()).unwrap();
+            let mut client = kettle.connect_plain();
             assert!(read_to_end(&mut client).1.is_err(), "{version}");
             let failure = kettle.tunnel().text("failure").to_owned();
             assert!(failure.contains(told), "{version}: {failure}");
@@ -189,8 +185,7 @@ fn a_server_is_offered_what_was_agreed_on_with_the_client() {
     };
     let carries = |outer: &Kettle, offered: &[&str], agreed: &str| {
         let mut client = Dialer::default().alpn(offered).connect(outer.address());
-        client.send(b"ping").unwrap();
-        assert_eq!(client.receive_exactly(4), b"ping", "{offered:?}");
+        echoed(&mut client, b"ping");
         drop(client);
         let entry = outer.tunnel();
         assert_eq!([entry.text("alpn"), entry.text("server_alpn")], [agreed; 2], "{offered:?}");

@@ -47,9 +47,7 @@ impl Database {
         ];
         let postgres = as_owner.run(programs.join("postgres")).args(["-D"]).args([&data]);
         let process = settings.iter().fold(postgres, |tool, it| tool.args(["-c", it])).start();
-        process.stderr.wait_until("PostgreSQL", |bytes| {
-            String::from_utf8_lossy(bytes).contains("ready to accept connections").then_some(())
-        });
+        process.stderr.wait_for("ready to accept connections");
         Some(Self { process, folder, address })
     }
 
@@ -142,9 +140,7 @@ const LONG: &str = "select repeat('kettle', 200000)";
 #[test]
 fn psql_speaks_tls_to_us() {
     let Some(database) = Database::start() else { return };
-    let app = backend("app", "", &[database.address]);
-    let listener = "kind = \"tls\"\nbackend = \"app\"\nstarttls = \"postgres\"\n";
-    let kettle = Kettle::start(Setup::default().listener(listener).more(&app));
+    let kettle = Kettle::start(before("tls", "starttls = \"postgres\"\n", &[database.address]));
     let address = kettle.address();
     let mut ways = vec!["sslmode=verify-full"];
     if speaks_direct_tls() {
@@ -162,7 +158,7 @@ fn psql_speaks_tls_to_us() {
 #[test]
 fn we_speak_tls_to_postgresql() {
     let Some(database) = Database::start() else { return };
-    let kettle = originator_after("postgres", database.address);
+    let kettle = originating("starttls = \"postgres\"", database.address);
     let address = kettle.address();
     assert_eq!(database.ask(address, "sslmode=disable", IS_TLS), "t");
     assert_eq!(database.ask(address, "sslmode=disable", LONG), "kettle".repeat(200_000));

@@ -87,10 +87,8 @@ fn a_header_says_as_much_as_it_may_and_no_more() {
         let entry = kettle.tunnel();
         assert!(entry.remote().starts_with(remote), "{what}: {}", entry.remote());
     }
-    let mut wire = Wire::connect(kettle.address());
-    wire.write_all(&padded(4_097)).unwrap();
-    wire.read_to_end();
-    assert_eq!(wire.received, b"");
+    let received = Wire::answer(kettle.address(), &padded(4_097));
+    assert_eq!(received, b"");
     kettle.wait_for_status("/total/proxy_headers/none too_long", 1);
 }
 
@@ -100,11 +98,10 @@ fn what_is_wrong_behind_header_and_hello_reaches_no_backend() {
     let kettle = terminator(ACCEPTING, &[at.address()]);
     let hello = RawHello::default().records(&[9; 32]);
     for garbage in [b"\x17\x03\x03\0\x05early".as_slice(), b"GET / HTTP/1.1\r\n\r\n", &hello] {
-        let mut wire = Wire::connect(kettle.address());
-        wire.write_all(&[&padded(60), hello.as_slice(), garbage].concat()).unwrap();
-        wire.read_to_end();
+        let received =
+            Wire::answer(kettle.address(), &[&padded(60), hello.as_slice(), garbage].concat());
         // What the server says ends in an alert, in plain text or sealed.
-        assert!(wire.received.len() > 6, "{}", garbage.escape_ascii());
+        assert!(received.len() > 6, "{}", garbage.escape_ascii());
     }
     kettle.wait_for_status("/total/connections_open", 0);
     // The next one is the first that the backend hears of.
@@ -130,11 +127,9 @@ fn no_hello_is_taken_in_one_read_with_the_command_before_it() {
     ] {
         let at = Backend::listen();
         let kettle = terminator(&format!("starttls = \"{protocol}\""), &[at.address()]);
-        let mut wire = Wire::connect(kettle.address());
-        wire.write_all(&said).unwrap();
-        wire.read_to_end();
-        let is_tls = wire.received.windows(3).any(|bytes| bytes == b"\x16\x03\x03");
-        assert!(!is_tls, "{protocol}: {}", wire.received.escape_ascii());
+        let received = Wire::answer(kettle.address(), &said);
+        let is_tls = received.windows(3).any(|bytes| bytes == b"\x16\x03\x03");
+        assert!(!is_tls, "{protocol}: {}", received.escape_ascii());
         kettle.wait_for_status("/total/handshakes_failed/starttls_said_too_much", 1);
     }
 }
@@ -164,8 +159,7 @@ fn a_dialogue_may_take_its_time_before_tls() {
         client.wire.write_all(request).unwrap();
         assert_eq!(read_exactly(&mut client.wire.socket, 1), answer);
     }
-    client.send(b"ping").unwrap();
-    assert_eq!(client.receive_exactly(4), b"ping");
+    echoed(&mut client, b"ping");
 }
 
 /// The same class on our other side: what a server says behind its consent came in plain text.
@@ -176,12 +170,8 @@ fn nothing_is_taken_in_one_read_with_a_servers_consent() {
         ("postgres", b"\0\0\0\x08\x04\xd2\x16\x2f", b"SR\0\0\0\x08\0\0\0\0"),
     ] {
         let at = Backend::listen();
-        let settings = format!("{VERIFIED}\nstarttls = \"{protocol}\"");
-        let app = backend("app", &settings, &[at.address()]);
-        let setup = Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"");
-        let kettle = Kettle::start(setup.more(&app));
-        let mut client = TcpStream::connect(kettle.address()).unwrap();
-        client.set_read_timeout(Some(patience())).unwrap();
+        let kettle = originating(&format!("starttls = \"{protocol}\""), at.address());
+        let mut client = kettle.connect_plain();
         client.write_all(b"secret").unwrap();
         let mut server = at.accept();
         let mut heard = Vec::new();
@@ -209,7 +199,7 @@ fn who_may_name_nobody_is_carried_though_it_begins_as_a_header_does() {
     let strangers = "accept_proxy = [\"192.0.2.0/24\"]";
     let kettle = Kettle::start(before("tcp", strangers, &[at.address()]));
     for said in ["", "P", "\r\n", "PROXY"] {
-        let mut client = TcpStream::connect(kettle.address()).unwrap();
+        let mut client = kettle.connect_plain();
         client.write_all(said.as_bytes()).unwrap();
         client.shutdown(Shutdown::Write).unwrap();
         let mut server = at.accept();
@@ -219,7 +209,7 @@ fn who_may_name_nobody_is_carried_though_it_begins_as_a_header_does() {
         assert_eq!(read_to_end(&mut client).0, b"thanks", "{said}");
     }
     // Half a header is none, and nothing else.
-    let mut client = TcpStream::connect(kettle.address()).unwrap();
+    let mut client = kettle.connect_plain();
     client.write_all(b"PROXY TCP4 ").unwrap();
     client.shutdown(Shutdown::Write).unwrap();
     assert_eq!(read_to_end(&mut client).0, b"");

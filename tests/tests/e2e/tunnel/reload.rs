@@ -11,14 +11,6 @@ fn ping(client: &mut Client) {
     echoed(client, b"ping");
 }
 
-/// Sends this through a tunnel and back.
-fn echoed(client: &mut Client, message: &[u8]) {
-    client.send(message).unwrap();
-    let received = client.receive_exactly(message.len());
-    assert!(received == message, "another tunnel's bytes, or broken ones");
-    client.wire.received.clear();
-}
-
 /// Lets threads end, also where the test fails.
 struct Until<'a>(&'a AtomicBool);
 

@@ -8,15 +8,7 @@ use super::*;
 
 /// Sends its name to whoever connects.
 fn saying(name: &'static str) -> SocketAddr {
-    let backend = Backend::listen();
-    let address = backend.address();
-    thread::spawn(move || {
-        loop {
-            let mut socket = backend.accept();
-            let _ = socket.write_all(name.as_bytes());
-        }
-    });
-    address
+    Backend::serving(|mut socket| drop(socket.write_all(name.as_bytes())))
 }
 
 fn heard(dialer: &Dialer, kettle: &Kettle) -> Result<String, End> {
@@ -213,8 +205,7 @@ fn files_and_tunnels_share_a_name_or_not() {
     assert_eq!(client.get("/a").body, b"a file");
     // A site that only names a backend is not on the listener of files.
     let mut client = Dialer::default().server_name("a.example").connect(files);
-    client.send(b"GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n").unwrap();
-    assert_eq!(client.response().status, 421);
+    assert_eq!(client.exchange(&get_at("a.example", "/a")).status, 421);
     let refused = Dialer::default().try_connect(tunnels).map(drop);
     let end = refused.map_err(|error| end_of(&error));
     assert_eq!(end, Err(End::Alert(AlertDescription::UnrecognisedName)));
@@ -242,10 +233,8 @@ fn tls_goes_through_by_the_name_in_its_hello() {
     let end = refused.map(drop).map_err(|error| end_of(&error));
     assert_eq!(end, Err(End::Alert(AlertDescription::UnrecognisedName)));
 
-    let mut wire = Wire::connect(outer.address());
-    wire.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-    wire.read_to_end();
-    assert_eq!(wire.received, [21, 3, 1, 0, 2, 2, 10], "an alert: unexpected_message");
+    let received = Wire::answer(outer.address(), b"GET / HTTP/1.1\r\n\r\n");
+    assert_eq!(received, [21, 3, 1, 0, 2, 2, 10], "an alert: unexpected_message");
 }
 
 /// A hello with a post-quantum key share is longer than a segment: it comes in several reads, and some send it in several records.
@@ -268,8 +257,7 @@ fn a_post_quantum_hello_in_records_and_pieces_makes_a_connection() {
                 let (mut client, hello, _) = begin(&dialer, address);
                 client.wire.write_all(&hello[..cut]).unwrap();
                 client.wire.write_all(&hello[cut..]).unwrap();
-                client.send(b"ping").unwrap();
-                assert_eq!(client.receive_exactly(4), b"ping", "{version}: cut at {cut}");
+                echoed(&mut client, b"ping");
                 let agreed = client.tls.negotiated_key_exchange_group().unwrap().name();
                 assert_eq!(format!("{agreed:?}"), group, "cut at {cut}");
             }
@@ -309,10 +297,8 @@ fn records_without_a_hello_are_refused_at_once() {
         b"\x17\x03\x01\0\x01\0",
         b"PROXY TCP4 192.0.2.7 192.0.2.1 40000 443\r\n",
     ] {
-        let mut wire = Wire::connect(kettle.address());
-        wire.write_all(sent).unwrap();
-        wire.read_to_end();
-        assert_eq!(wire.received, [21, 3, 1, 0, 2, 2, 10], "{}", sent.escape_ascii());
+        let received = Wire::answer(kettle.address(), sent);
+        assert_eq!(received, [21, 3, 1, 0, 2, 2, 10], "{}", sent.escape_ascii());
     }
 }
 

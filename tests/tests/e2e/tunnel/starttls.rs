@@ -8,28 +8,37 @@ use super::*;
 
 /// A mail server without TLS: it greets, and answers EHLO and QUIT.
 fn mail_server() -> SocketAddr {
-    let backend = Backend::listen();
-    let address = backend.address();
-    thread::spawn(move || {
-        loop {
-            let mut socket = backend.accept();
-            thread::spawn(move || {
-                let _ = socket.write_all(b"220-mail.example\r\n220 greets\r\n");
-                let mut lines = BufReader::new(socket.try_clone().unwrap()).lines();
-                while let Some(Ok(line)) = lines.next() {
-                    let answer = match line.split(' ').next() {
-                        Some("EHLO") => "250-mail.example\r\n250 PIPELINING\r\n",
-                        Some("QUIT") => "221 bye\r\n",
-                        _ => "500 what?\r\n",
-                    };
-                    if socket.write_all(answer.as_bytes()).is_err() || answer.starts_with("221") {
-                        return;
-                    }
-                }
-            });
+    talking(
+        "220-mail.example
+220 greets
+",
+        |line| match line.split(' ').next() {
+            Some("EHLO") => "250-mail.example
+250 PIPELINING
+"
+            .to_owned(),
+            Some("QUIT") => "221 bye
+"
+            .to_owned(),
+            _ => "500 what?
+"
+            .to_owned(),
+        },
+    )
+}
+
+/// A server that greets, and answers each line, until it says 221.
+fn talking(greeting: &'static str, answer: fn(&str) -> String) -> SocketAddr {
+    Backend::serving(move |mut socket| {
+        let _ = socket.write_all(greeting.as_bytes());
+        let mut lines = BufReader::new(socket.try_clone().unwrap()).lines();
+        while let Some(Ok(line)) = lines.next() {
+            let answer = answer(&line);
+            if socket.write_all(answer.as_bytes()).is_err() || answer.starts_with("221") {
+                return;
+            }
         }
-    });
-    address
+    })
 }
 
 #[test]
@@ -48,23 +57,12 @@ fn openssl_begins_tls_in_smtp() {
 
 /// A server of one of the protocols that are made of lines, without TLS: it greets, and says back what it gets.
 fn line_server(greeting: &'static str) -> SocketAddr {
-    let backend = Backend::listen();
-    let address = backend.address();
-    thread::spawn(move || {
-        loop {
-            let mut socket = backend.accept();
-            thread::spawn(move || {
-                let _ = socket.write_all(greeting.as_bytes());
-                let mut lines = BufReader::new(socket.try_clone().unwrap()).lines();
-                while let Some(Ok(line)) = lines.next() {
-                    if socket.write_all(format!("echo {line}\r\n").as_bytes()).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-    });
-    address
+    talking(greeting, |line| {
+        format!(
+            "echo {line}
+"
+        )
+    })
 }
 
 /// Has openssl begin TLS, and hear a [`line_server`] through it. Behind TLS no second greeting stands before the answer.
@@ -150,10 +148,8 @@ fn what_stands_behind_a_command_is_never_taken_into_tls() {
         let backend = Backend::listen();
         let settings = format!("starttls = \"{protocol}\"");
         let kettle = terminator(&settings, &[backend.address()]);
-        let mut wire = Wire::connect(kettle.address());
-        wire.write_all(request).unwrap();
-        wire.read_to_end();
-        let said = &wire.received;
+        let received = Wire::answer(kettle.address(), request);
+        let said = &received;
         assert!(said.windows(answer.len()).any(|found| found == answer), "{}", said.escape_ascii());
         let reason = "/total/handshakes_failed/starttls_said_too_much";
         kettle.wait_for_status(reason, 1);
@@ -184,12 +180,8 @@ fn tls_begins_between_two_of_us() {
     for protocol in ["smtp", "postgres"] {
         let server = if protocol == "smtp" { mail_server() } else { Backend::echoing() };
         let inner = Kettle::start(before("tls", &format!("starttls = \"{protocol}\""), &[server]));
-        let settings = format!("{VERIFIED}\nstarttls = \"{protocol}\"");
-        let app = backend("app", &settings, &[inner.address()]);
-        let setup = Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"");
-        let outer = Kettle::start(setup.more(&app));
-        let mut socket = TcpStream::connect(outer.address()).unwrap();
-        socket.set_read_timeout(Some(patience())).unwrap();
+        let outer = originating(&format!("starttls = \"{protocol}\""), inner.address());
+        let mut socket = outer.connect_plain();
         if protocol == "smtp" {
             let mut lines = BufReader::new(socket.try_clone().unwrap()).lines();
             let mut line = || lines.next().unwrap().unwrap();
@@ -212,12 +204,9 @@ fn tls_begins_between_two_of_us_in_protocols_of_lines() {
     for (protocol, greeting) in LINE_PROTOCOLS {
         let listener = format!("starttls = \"{protocol}\"");
         let inner = Kettle::start(before("tls", &listener, &[line_server(greeting)]));
-        let settings = format!("{VERIFIED}\nstarttls = \"{protocol}\"");
-        let app = backend("app", &settings, &[inner.address()]);
-        let plain = Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"");
-        let outer = Kettle::start(plain.more(&app));
-        let mut socket = TcpStream::connect(outer.address()).unwrap();
-        socket.set_read_timeout(Some(patience())).unwrap();
+        let app = backend("app", &format!("{VERIFIED}\n{listener}"), &[inner.address()]);
+        let outer = Kettle::start(before_app("tcp", "", &app));
+        let mut socket = outer.connect_plain();
         let mut lines = BufReader::new(socket.try_clone().unwrap()).lines();
         let mut line = || lines.next().unwrap().unwrap();
         let greeted = line();
@@ -228,21 +217,15 @@ fn tls_begins_between_two_of_us_in_protocols_of_lines() {
         let _ = socket.read_to_end(&mut Vec::new());
         assert_eq!(outer.tunnel().text("server_tls_version"), "TLSv1.3", "{protocol}");
         // Both sides of one: its client is greeted once, and by nobody else.
-        let both = Kettle::start(
-            Setup::default()
-                .listener(&format!("kind = \"tls\"\nbackend = \"app\"\n{listener}"))
-                .more(&app),
-        );
+        let both = Kettle::start(before_app("tls", &listener, &app));
         openssl_hears_the_echo(&both, protocol);
     }
 }
 
 #[test]
 fn a_server_that_does_not_offer_tls_gets_no_client() {
-    let app = backend("app", &format!("{VERIFIED}\nstarttls = \"smtp\""), &[mail_server()]);
-    let setup = Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"");
-    let kettle = Kettle::start(setup.more(&app));
-    let mut socket = TcpStream::connect(kettle.address()).unwrap();
+    let kettle = originating("starttls = \"smtp\"", mail_server());
+    let mut socket = kettle.connect_plain();
     let mut received = Vec::new();
     let _ = socket.read_to_end(&mut received);
     assert_eq!(received, b"");

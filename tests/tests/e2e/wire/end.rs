@@ -33,8 +33,11 @@ fn a_closing_download_reaches_slow_clients_whole() {
             let download = || {
                 let mut client = Dialer::suite(suite).reading_slowly().connect(address);
                 let target = format!("/{bytes}");
-                client.send(&request("GET", &target, "Connection: close\r\n")).unwrap();
-                assert_same(&client.response().body, &content(bytes), path);
+                assert_same(
+                    &client.exchange(&request("GET", &target, "Connection: close\r\n")).body,
+                    &content(bytes),
+                    path,
+                );
                 assert_eq!(client.end(), End::Orderly, "{path} {}", suite.name);
             };
             std::thread::scope(|threads| {
@@ -54,8 +57,7 @@ fn an_error_that_ends_the_connection_is_followed_by_close_notify() {
         for suite in ONE_OF_EACH_VERSION {
             let mut client = kettle.connect_by(path, suite);
             client.get("/70000");
-            client.send(b"GET / HTTP/1.1\nHost: localhost\n\n").unwrap();
-            assert_eq!(client.response().status, 400);
+            assert_eq!(client.exchange(b"GET / HTTP/1.1\nHost: localhost\n\n").status, 400);
             assert_eq!(client.end(), End::Orderly, "{path}");
         }
     }

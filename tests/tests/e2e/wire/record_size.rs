@@ -88,8 +88,7 @@ struct Sizes {
 
 fn sizes_of_response(client: &mut Client, suite: Suite, target: &str, headers: &str) -> Sizes {
     let before = client.wire.received.len();
-    client.send(&request("GET", target, headers)).unwrap();
-    let response = client.response();
+    let response = client.exchange(&request("GET", target, headers));
     let (records, _) = whole_records(&client.wire.received[before..]);
     let records = records.iter().map(|record| record.content_bytes(suite.overhead_bytes));
     Sizes { head_bytes: response.head.len(), records: records.collect() }
