@@ -1,6 +1,7 @@
 pub(crate) mod stage;
 
 mod before;
+mod cases;
 mod compression;
 mod conditions;
 mod cors;
@@ -8,14 +9,11 @@ mod denied;
 mod errors;
 mod fallback;
 mod files;
-mod folders;
 mod guard;
-mod maps;
 mod memory;
 mod pages;
 mod ranges;
 mod rates;
-mod redirects;
 mod roots;
 mod routes;
 mod signed;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use kettle_config::{Config, Route, Site};
+use kettle_config::{Config, Located, Route, Site, parse};
 use kettle_exchange::request::{Head, Request};
 use kettle_exchange::response::{Answer, Body, Edge, Held, LogNotes, Part, Response, write_head};
 use kettle_http::Method;
@@ -97,6 +97,26 @@ impl Stage {
 
     pub(super) fn route(self, change: impl FnOnce(&mut Route)) -> Self {
         self.site(|site| change(&mut site.routes[0]))
+    }
+
+    /// Takes a configuration whose site has these settings. Roots called `root` and `b` are the stage's folder and the folder `b` in
+    /// it, and `ROOT` stands for the path of the first.
+    pub(super) fn settings(mut self, settings: &str) -> Self {
+        let folder = self.folder.path().join("root");
+        let text = format!(
+            "[[listener]]\naddress = \"127.0.0.1:8443\"\n[[site]]\nnames = [\"localhost\"]\n\
+             self_signed = true\n{settings}\n"
+        );
+        let text = text.replace("ROOT", &folder.display().to_string());
+        self.config = parse(&text, "kettle.toml".as_ref()).unwrap();
+        for route in &mut self.config.sites[0].routes {
+            let root = route.root.take().map(|root| match root.value.ends_with("b") {
+                true => folder.join("b"),
+                false => folder.clone(),
+            });
+            route.root = root.map(Located::not_written);
+        }
+        self
     }
 
     pub(super) fn open(self) -> Server {
