@@ -8,23 +8,11 @@ use super::*;
 
 /// A mail server without TLS: it greets, and answers EHLO and QUIT.
 fn mail_server() -> SocketAddr {
-    talking(
-        "220-mail.example
-220 greets
-",
-        |line| match line.split(' ').next() {
-            Some("EHLO") => "250-mail.example
-250 PIPELINING
-"
-            .to_owned(),
-            Some("QUIT") => "221 bye
-"
-            .to_owned(),
-            _ => "500 what?
-"
-            .to_owned(),
-        },
-    )
+    talking("220-mail.example\r\n220 greets\r\n", |line| match line.split(' ').next() {
+        Some("EHLO") => "250-mail.example\r\n250 PIPELINING\r\n".to_owned(),
+        Some("QUIT") => "221 bye\r\n".to_owned(),
+        _ => "500 what?\r\n".to_owned(),
+    })
 }
 
 /// A server that greets, and answers each line, until it says 221.
@@ -57,12 +45,7 @@ fn openssl_begins_tls_in_smtp() {
 
 /// A server of one of the protocols that are made of lines, without TLS: it greets, and says back what it gets.
 fn line_server(greeting: &'static str) -> SocketAddr {
-    talking(greeting, |line| {
-        format!(
-            "echo {line}
-"
-        )
-    })
+    talking(greeting, |line| format!("echo {line}\r\n"))
 }
 
 /// Has openssl begin TLS, and hear a [`line_server`] through it. Behind TLS no second greeting stands before the answer.
