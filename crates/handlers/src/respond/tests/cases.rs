@@ -1,12 +1,14 @@
 //! Cases in text files: the settings of a site, and what it answers.
 //!
-//! A case begins with a line `== NAME`. Files beside the usual ones follow as `+ PATH = CONTENT`, symlinks as `+ PATH -> TARGET`,
-//! then the settings of the site up to a line `--`, and then requests: `METHOD TARGET | FIELD => STATUS TEXT | EXPECTATION`.
+//! A case begins with a line `== NAME`. Files beside the usual ones follow as `+ PATH = CONTENT`, or as `+ PATH @ SECONDS = CONTENT`
+//! with the time of their last change, and symlinks as `+ PATH -> TARGET`. Then come the settings of the site up to a line `--`, and
+//! then requests: `METHOD TARGET | FIELD => STATUS TEXT | EXPECTATION`. Of requests below each other that are to have the same answer
+//! only the last one says it. `{etag}` in a field is the tag that the target has, and `from ADDRESS` in place of a field is the client.
 //! A text is all of a body, and `""` is an empty one. An expectation is `has TEXT`, `lacks TEXT`, the value of a header as
-//! `NAME: VALUE` (several lines of it with ` & ` between them, `-` where it is not there) or the log's word as `refusal: WORD`.
+//! `NAME: VALUE` (several lines of it with ` & ` between them, `-` where it is not there, `*` for any) or the log's word as `refusal: WORD` or `user: NAME`.
 //! In place of a status, `closed` stands for a connection that ends without a response. Several methods have commas between them.
 
-use super::stage::{Reply, Server};
+use super::stage::{Reply, Server, set_modified};
 
 #[tokio::test]
 async fn routes() {
@@ -23,15 +25,29 @@ async fn files() {
     hold(include_str!("cases/files.txt")).await;
 }
 
+#[tokio::test]
+async fn refusals() {
+    hold(include_str!("cases/refusals.txt")).await;
+}
+
 /// Holds each case of a file. Each is asked twice: the second time, files are remembered.
 async fn hold(cases: &str) {
     for case in format!("\n{cases}").split("\n== ").skip(1) {
         let (name, rest) = case.split_once('\n').unwrap();
         let (setup, requests) = rest.split_once("\n--\n").expect(name);
         let server = open(setup);
+        let mut asked = Vec::new();
         for line in [requests, requests].concat().lines() {
-            if !line.is_empty() && !line.starts_with('#') {
-                check(&server, line, &format!("{name}: {line}")).await;
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (request, expected) = line.split_once(" => ").unwrap_or((line, ""));
+            asked.push(request);
+            if expected.is_empty() {
+                continue;
+            }
+            for request in asked.drain(..) {
+                check(&server, request, expected, &format!("{name}: {request}")).await;
             }
         }
     }
@@ -42,7 +58,15 @@ fn open(setup: &str) -> Server {
     let is_file = |line: &&str| line.starts_with("+ ");
     for line in setup.lines().filter(is_file) {
         stage = match line[2..].split_once(" = ") {
-            Some((path, content)) => stage.file(path, content),
+            Some((path, content)) => {
+                let (path, seconds) = path.split_once(" @ ").unwrap_or((path, ""));
+                let stage = stage.file(path, content);
+                if !seconds.is_empty() {
+                    let path = stage.folder.path().join("root").join(path);
+                    set_modified(&path, seconds.parse().unwrap());
+                }
+                stage
+            }
             None => {
                 let (path, target) = line[2..].split_once(" -> ").expect(line);
                 let path = stage.folder.path().join("root").join(path);
@@ -55,24 +79,44 @@ fn open(setup: &str) -> Server {
     stage.settings(&settings.join("\n")).open()
 }
 
-async fn check(server: &Server, line: &str, name: &str) {
-    let (asked, expected) = line.split_once(" => ").expect(name);
-    let mut asked = asked.split(" | ");
+async fn check(server: &Server, request: &str, expected: &str, name: &str) {
+    let mut asked = request.split(" | ");
     let (methods, target) = asked.next().and_then(|it| it.split_once(' ')).expect(name);
-    let fields: Vec<_> = asked.collect();
+    let mut client = "127.0.0.1";
+    let mut fields = String::new();
+    let mut tag = None;
+    for field in asked {
+        match field.strip_prefix("from ") {
+            Some(address) => client = address,
+            None if field.contains("{etag}") => {
+                let reply = ask(server, "GET", target, &fields, client).await;
+                let known = reply.header("etag").expect(name).to_owned();
+                fields = format!("{fields}{}\r\n", field.replace("{etag}", &known));
+                tag = Some(known);
+            }
+            None => fields = format!("{fields}{field}\r\n"),
+        }
+    }
     if expected == "closed" {
         return assert!(server.closes(target).await, "{name}");
     }
     for method in methods.split(',') {
-        let reply = server.ask(method, target, &fields).await;
+        let reply = ask(server, method, target, &fields, client).await;
         let mut expected = expected.split(" | ");
         let first = expected.next().unwrap();
         let (status, text) = first.split_once(' ').unwrap_or((first, ""));
         assert_eq!(reply.status.to_string(), status, "{name}, {method}");
-        if let Some(length) = reply.header("content-length")
-            && method == "GET"
-        {
+        let length = reply.header("content-length");
+        if method == "HEAD" {
+            let get = ask(server, "GET", target, &fields, client).await;
+            assert!(
+                reply.body.is_empty() && (get.status != reply.status || get.head == reply.head)
+            );
+        } else if let Some(length) = length {
             assert_eq!(length, reply.body.len().to_string(), "{name}");
+        }
+        if status == "304" {
+            assert!(tag.is_none() || reply.header("etag") == tag.as_deref(), "{name}");
         }
         match text {
             "" => {}
@@ -81,6 +125,11 @@ async fn check(server: &Server, line: &str, name: &str) {
         }
         expected.for_each(|expected| check_more(&reply, expected, name));
     }
+}
+
+async fn ask(server: &Server, method: &str, target: &str, fields: &str, client: &str) -> Reply {
+    let text = format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n");
+    server.send_from(client.parse().unwrap(), &text, Some("localhost"), false).await
 }
 
 fn check_more(reply: &Reply, expected: &str, name: &str) {
@@ -92,10 +141,13 @@ fn check_more(reply: &Reply, expected: &str, name: &str) {
         let (header, value) = expected.split_once(": ").expect(name);
         let is_of_it = |line: &str| line.strip_prefix(&format!("{header}: ")).map(str::to_owned);
         let mut found: Vec<_> = reply.head.lines().filter_map(is_of_it).collect();
-        if header == "refusal" {
-            found.extend(reply.notes.refusal.map(str::to_owned));
+        match header {
+            "refusal" => found.extend(reply.notes.refusal.map(str::to_owned)),
+            "user" => found.extend(reply.notes.user.as_deref().map(str::to_owned)),
+            _ => {}
         }
         let found = if found.is_empty() { "-".to_owned() } else { found.join(" & ") };
-        assert_eq!(found, value, "{name}: {}", reply.head);
+        let is_expected = if value == "*" { found != "-" } else { found == value };
+        assert!(is_expected, "{name}: {header}: {found}, and not {value}");
     }
 }

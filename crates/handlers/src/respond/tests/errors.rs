@@ -13,40 +13,6 @@ use super::stage::{Reply, Stage};
 const PERIOD: Duration = Duration::from_secs(1);
 
 #[tokio::test]
-async fn other_methods_get_405_with_those_there_are() {
-    let server = Stage::new().file("a", "x").open();
-    for method in ["POST", "PUT", "DELETE", "TRACE", "get", "PROPFIND"] {
-        let reply = server.ask(method, "/a", &[]).await;
-        assert_eq!(reply.status, 405, "{method}");
-        assert_eq!(reply.header("allow"), Some("GET, HEAD, OPTIONS"));
-    }
-}
-
-#[tokio::test]
-async fn options_says_what_there_is() {
-    let server = Stage::new().file("a", "x").open();
-    for target in ["/a", "*", "/none"] {
-        let reply = server.ask("OPTIONS", target, &[]).await;
-        assert_eq!(reply.status, 204, "{target}");
-        assert_eq!(reply.header("allow"), Some("GET, HEAD, OPTIONS"));
-        assert_eq!(reply.header("content-length"), None, "RFC 9110 §8.6 forbids it");
-        assert!(reply.body.is_empty());
-    }
-}
-
-#[tokio::test]
-async fn a_missing_file_gets_a_short_page() {
-    let server = Stage::new().open();
-    let reply = server.get("/none", &[]).await;
-    assert_eq!(reply.status, 404);
-    assert!(reply.text().contains("Not Found"), "{}", reply.text());
-    assert_eq!(reply.header("content-length"), Some(&*reply.body.len().to_string()));
-    let head = server.ask("HEAD", "/none", &[]).await;
-    assert_eq!(head.head, reply.head);
-    assert!(head.body.is_empty());
-}
-
-#[tokio::test]
 async fn a_sites_own_page_is_looked_at_again_after_a_while() {
     let stage = Stage::new();
     let path = stage.folder.path().join("404.html");
@@ -68,47 +34,6 @@ async fn a_sites_own_page_is_looked_at_again_after_a_while() {
 }
 
 #[tokio::test]
-async fn errors_carry_the_operators_headers_but_not_the_ones_about_caching() {
-    let pair = |name: &str, value: &str| (name.to_owned(), vec![value.into()]);
-    let server = Stage::new()
-        .file("a", "x")
-        .site(|site| site.headers = vec![pair("X-Frame-Options", "DENY"), pair("x-site", "1")])
-        .route(|route| {
-            route.headers = vec![pair("Cache-Control", "max-age=60"), pair("x-site", "2")];
-        })
-        .open();
-    let found = server.get("/a", &[]).await;
-    assert_eq!(found.header("cache-control"), Some("max-age=60"));
-    let missing = server.get("/none", &[]).await;
-    assert_eq!(missing.header("cache-control"), None);
-    for reply in [&found, &missing] {
-        assert_eq!(reply.header("x-frame-options"), Some("DENY"));
-        assert_eq!(reply.header("x-site"), Some("2"));
-        assert_eq!(reply.header("server"), Some("kettle"));
-    }
-}
-
-#[tokio::test]
-async fn what_forbids_caching_is_said_of_all_that_a_route_answers() {
-    let pair = |name: &str, value: &str| (name.to_owned(), vec![value.into()]);
-    let server = Stage::new()
-        .file("a", "x")
-        .file("in/index.html", "x")
-        .route(|route| route.headers = vec![pair("Cache-Control", "no-store, max-age=60")])
-        .open();
-    for (method, target, status, said) in [
-        ("GET", "/a", 200, "no-store, max-age=60"),
-        ("GET", "/none", 404, "no-store"),
-        ("GET", "/in", 301, "no-store"),
-        ("PUT", "/a", 405, "no-store"),
-        ("OPTIONS", "/a", 204, "no-store"),
-    ] {
-        let reply = server.ask(method, target, &[]).await;
-        assert_eq!((reply.status, reply.header("cache-control")), (status, Some(said)), "{target}");
-    }
-}
-
-#[tokio::test]
 async fn what_an_error_needs_is_said_once() {
     let pair = |name: &str, value: &str| (name.to_owned(), vec![value.into()]);
     let fields = ["Allow", "Location", "Retry-After"].map(|name| pair(name, "theirs"));
@@ -125,18 +50,6 @@ async fn what_an_error_needs_is_said_once() {
     ] {
         let reply = server.ask(method, "/in", &[]).await;
         assert_eq!((reply.status, reply.header(name)), (status, Some(said)), "{method}");
-    }
-}
-
-#[tokio::test]
-async fn targets_that_mean_nothing_good_get_400() {
-    let server = Stage::new().file("a", "x").open();
-    for target in ["/a%00", "/%zz", "/a%2", "/%2e%2e", "/a/..%2f..%2fb", "/a/%2e%2e/%2e%2e/b"] {
-        assert_eq!(server.get(target, &[]).await.status, 400, "{target}");
-    }
-    // No file has such a name.
-    for target in ["/a%5cb", "/a%2fb", "/b/..%2fa", "/b/..%5ca", "/b\\a", "/b/%2e%2e/a"] {
-        assert_eq!(server.get(target, &[]).await.status, 404, "{target}");
     }
 }
 

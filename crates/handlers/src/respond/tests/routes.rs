@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::stage::{Reply, Server, Stage};
+use super::stage::{Server, Stage};
 
 /// The usual files of a site.
 pub(super) fn stage() -> Stage {
@@ -36,47 +36,6 @@ async fn ten_steps_are_taken_and_no_more() {
             format!("[[site.route]]\nexact = \"/{steps}\"\nrespond = {{ body = \"end\" }}\n");
         assert_eq!(answer(&server(&(settings + &last)), "/0").await.0, status, "{steps}");
     }
-}
-
-#[tokio::test]
-async fn responses_say_until_when_and_errors_have_the_headers_that_are_meant_for_them() {
-    let server = server(
-        r#"
-        headers = { X-Site = "1" }
-        [[site.route]]
-        root = "root"
-        expires = "1h"
-        headers = { X-Good = "1", X-All = "1", Cache-Control = "private" }
-        always = ["x-all"]
-        [[site.route]]
-        prefix = "/b"
-        root = "b"
-        expires = "epoch"
-        headers = { X-Good = "1" }
-        "#,
-    );
-    let good = server.get("/a.html", &[]).await;
-    let lines = |reply: &Reply, name: &str| {
-        let name = format!("{name}: ");
-        reply.head.lines().filter_map(|it| it.strip_prefix(&*name)).map(str::to_owned).collect()
-    };
-    let controls: Vec<String> = lines(&good, "cache-control");
-    assert_eq!(controls, ["max-age=3600", "private"]);
-    assert!(good.header("expires").unwrap().ends_with("GMT"));
-    assert_eq!((good.header("x-good"), good.header("x-site")), (Some("1"), Some("1")));
-    let bad = server.get("/none", &[]).await;
-    let sent = ["x-good", "x-site", "x-all"].map(|name| bad.header(name));
-    assert_eq!((bad.status, sent), (404, [None, None, Some("1")]));
-    assert_eq!(bad.header("expires"), None);
-    // A route without the list has all of them on its errors.
-    let bad = server.get("/b/none", &[]).await;
-    assert_eq!((bad.status, bad.header("x-good")), (404, Some("1")));
-    let over = server.get("/b/", &[]).await;
-    assert_eq!(over.header("expires"), Some("Thu, 01 Jan 1970 00:00:01 GMT"));
-    assert_eq!(over.header("cache-control"), Some("no-cache"));
-    // A copy that a client has still is asked about again.
-    let tag = format!("if-none-match: {}", over.header("etag").unwrap());
-    assert_eq!(server.get("/b/", &[&tag]).await.status, 304);
 }
 
 /// Where slashes in a row are refused nothing else is, and what they would lead to is not asked.
