@@ -8,9 +8,10 @@ mod order;
 mod proxies;
 mod together;
 mod tunnels;
-mod unix;
 
 use std::path::Path;
+
+use kettle_config::Diagnostic;
 
 /// The lines that a snippet lacks to be a whole configuration are added below it.
 const LISTENER: &str = "\n[[listener]]\naddress = \"0.0.0.0:443\"\n";
@@ -20,7 +21,19 @@ const SITE: &str =
 /// Snippets that begin with this line are taken as they are.
 const ALONE: &str = "#alone";
 
+/// Returns what is wrong in a snippet.
 fn shown(snippet: &str) -> String {
+    let parsed = kettle_config::parse(&whole(snippet), Path::new("kettle.toml"));
+    listed(&parsed.err().unwrap_or_default())
+}
+
+/// Returns what is wrong in a snippet, or else what should be looked at.
+fn shown_or_advised(snippet: &str) -> String {
+    let parsed = kettle_config::parse(&whole(snippet), Path::new("kettle.toml"));
+    listed(&parsed.map_or_else(|mistakes| mistakes, |config| kettle_config::advice(&config)))
+}
+
+fn whole(snippet: &str) -> String {
     let mut text = snippet.to_owned();
     let is_alone = snippet.starts_with(ALONE);
     if !is_alone && !snippet.contains("[[listener]]") {
@@ -29,13 +42,12 @@ fn shown(snippet: &str) -> String {
     if !is_alone && !snippet.contains("[[site]]") {
         text.push_str(SITE);
     }
-    match kettle_config::parse(&text, Path::new("kettle.toml")) {
-        Ok(_) => "nothing".to_owned(),
-        Err(diagnostics) => {
-            let diagnostics: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
-            diagnostics.join("\n")
-        }
-    }
+    text
+}
+
+fn listed(found: &[Diagnostic]) -> String {
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    if found.is_empty() { "nothing".to_owned() } else { found.join("\n") }
 }
 
 /// Each file of the folder `cases` is named as what it shows, and has a reason, if there is one to give, and cases: what is written
@@ -52,7 +64,7 @@ fn what_is_shown_is_what_the_cases_say() {
         for case in cases.split(CASE).skip(1) {
             let (title, rest) = case.split_once('\n').unwrap();
             let (snippet, _) = rest.split_once(SHOWS).unwrap();
-            found += &format!("{CASE}{title}\n{snippet}{SHOWS}{}\n", shown(snippet));
+            found += &format!("{CASE}{title}\n{snippet}{SHOWS}{}\n", shown_or_advised(snippet));
         }
         if found != text && std::env::var_os("KETTLE_BLESS").is_some() {
             std::fs::write(&path, found).unwrap();
