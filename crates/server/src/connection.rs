@@ -129,8 +129,8 @@ impl Connection {
         }
     }
 
-    /// Serves the connection to its end.
-    pub(crate) async fn serve(mut self, mut socket: TcpStream) {
+    /// Serves the connection to its end. Boxed: each future that it goes through has room for it twice.
+    pub(crate) async fn serve(mut self: Box<Self>, mut socket: TcpStream) {
         let mut received = Vec::new();
         let peer = self.remote;
         if self.listener().is_some_and(|listener| !listener.accept_proxy.is_empty()) {
@@ -295,7 +295,12 @@ impl Connection {
     }
 
     /// Serves HTTP/1.1 to its end.
-    async fn http1(mut self, mut stream: Box<Stream>, peer: ClientAddress, first: Http1State) {
+    async fn http1(
+        mut self: Box<Self>,
+        mut stream: Box<Stream>,
+        peer: ClientAddress,
+        first: Http1State,
+    ) {
         match self.requests(&mut stream, first).await {
             End::Upgraded(upgraded) => Box::pin(self.upgraded(stream, *upgraded, peer)).await,
             end => Box::pin(self.finish(stream, end)).await,

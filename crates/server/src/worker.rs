@@ -377,7 +377,7 @@ fn begin(
     let socket = TcpStream::from_std(socket)?;
     let connection =
         Connection::new(Rc::clone(worker), Arc::clone(snapshot), listener, remote.into());
-    spawn_local(connection.serve(socket));
+    spawn_local(Box::new(connection).serve(socket));
     Ok(())
 }
 

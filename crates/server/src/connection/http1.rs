@@ -104,18 +104,21 @@ impl Connection {
         };
         let mut request = Request::new(head, framing, source, &start.client);
         let responder = &self.worker.responder;
-        let answer = respond(responder, answering.router(), &mut request).await;
-        #[cfg(test)]
-        let answer = self.worker.noted(answer);
-        let (mut response, upgraded) = match answer {
-            Answer::Response(response) => (response, None),
-            Answer::Tunnel(response, upgraded) => (response, Some(upgraded)),
-            // Its next requests need no answer either.
-            Answer::Nothing(nothing) => {
-                let Request { head, body, .. } = request;
-                drop(body);
-                self.log_unsent(stream.session(), &head, &nothing, &start);
-                return Err(End::Quiet);
+        // In a block: what is moved out of would keep its room in the connection's task.
+        let (mut response, upgraded) = {
+            let answer = respond(responder, answering.router(), &mut request).await;
+            #[cfg(test)]
+            let answer = self.worker.noted(answer);
+            match answer {
+                Answer::Response(response) => (response, None),
+                Answer::Tunnel(response, upgraded) => (response, Some(upgraded)),
+                // Its next requests need no answer either.
+                Answer::Nothing(nothing) => {
+                    let Request { head, body, .. } = request;
+                    drop(body);
+                    self.log_unsent(stream.session(), &head, &nothing, &start);
+                    return Err(End::Quiet);
+                }
             }
         };
         let closes = upgraded.is_none() && self.closes_after(&mut request, state, &response.body);

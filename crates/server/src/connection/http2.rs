@@ -97,7 +97,7 @@ struct Driver {
 
 impl Connection {
     /// Serves the connection to its end.
-    pub(super) async fn http2(self, stream: Box<Stream>, peer: ClientAddress) {
+    pub(super) async fn http2(self: Box<Self>, stream: Box<Stream>, peer: ClientAddress) {
         let session = stream.session().cloned();
         let settings = Settings {
             streams_max: STREAMS_MAX,
@@ -117,7 +117,7 @@ impl Connection {
             Rc::clone(&self.worker.heads),
         ));
         let shared = Rc::new(Shared {
-            connection: RefCell::new(self),
+            connection: RefCell::new(*self),
             session,
             peer,
             io,

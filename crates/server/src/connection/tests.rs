@@ -188,7 +188,7 @@ impl Stage {
         accepted.set_nodelay(true).unwrap();
         let snapshot = self.worker.snapshot();
         let connection = Connection::new(Rc::clone(&self.worker), snapshot, 0, remote.into());
-        spawn_local(connection.serve(accepted));
+        spawn_local(Box::new(connection).serve(accepted));
         let socket = socket.unwrap();
         socket.set_nodelay(true).unwrap();
         Client { stream: Stream::connect(socket, &connector).await.unwrap() }

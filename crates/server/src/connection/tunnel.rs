@@ -63,7 +63,12 @@ impl TunnelEnds {
 impl Connection {
     /// Carries the connection to a backend and back, to its end. `received` is what it said already, `peer` who
     /// connected to us.
-    pub(super) async fn tunnel(self, socket: TcpStream, received: Vec<u8>, peer: ClientAddress) {
+    pub(super) async fn tunnel(
+        self: Box<Self>,
+        socket: TcpStream,
+        received: Vec<u8>,
+        peer: ClientAddress,
+    ) {
         let Some(routes) = self.snapshot.served.tunnels.get(self.listener).cloned().flatten()
         else {
             return;
@@ -71,7 +76,7 @@ impl Connection {
         let Some(peers) = self.peers(self.remote, peer) else { return };
         let found = Box::pin(self.client_side(socket, received, &routes)).await;
         let Some((client, settings)) = found else { return };
-        let Self { worker, open, deadline, snapshot, number, accepted, .. } = self;
+        let Self { worker, open, deadline, snapshot, number, accepted, .. } = *self;
         // A tunnel may outlive many configurations.
         drop((snapshot, routes));
         let worker = (worker, Some(open));
@@ -91,7 +96,7 @@ impl Connection {
 
     /// Carries what both sides say from now on, to its end. The bytes that the client sent behind its request go first.
     pub(super) async fn upgraded(
-        self,
+        self: Box<Self>,
         stream: Box<Stream>,
         upgraded: Upgraded,
         peer: ClientAddress,
@@ -99,7 +104,7 @@ impl Connection {
         let Some(ends) = self.tunnel_ends(upgraded, peer) else { return };
         // A client may stop to read in a tunnel, and look after that it is there is the tunnel's. A socket that refuses has failed.
         let _ = socket::bound_delivery(stream.socket(), None);
-        let Self { worker, open, deadline, snapshot, number, .. } = self;
+        let Self { worker, open, deadline, snapshot, number, .. } = *self;
         // A tunnel may outlive many configurations.
         drop(snapshot);
         let worker = (worker, Some(open));
