@@ -3,8 +3,6 @@
 //! Every message names the file or setting and says what to do next; all of them are the
 //! operator's to mend. Errors of connections belong to the modules that run connections.
 
-mod advice;
-
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,275 +37,33 @@ impl fmt::Display for FileRole {
     }
 }
 
-/// Why a certificate and its key cannot be used at all.
+/// The fault of a certificate, a key or another file that cannot be used at all. Its words stand where it is found.
 #[derive(Debug)]
-pub enum IdentityError {
-    /// The file could not be read.
-    Unreadable {
-        /// The purpose of the file.
-        role: FileRole,
-        /// The file.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
-    /// The file is longer than any sensible file of its kind.
-    TooLarge {
-        /// The purpose of the file.
-        role: FileRole,
-        /// The file.
-        path: PathBuf,
-        /// The longest file accepted.
-        bytes_max: u64,
-    },
-    /// The file holds binary DER where PEM is wanted.
-    LooksLikeDer {
-        /// The purpose of the file.
-        role: FileRole,
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file is a PKCS#12 bundle.
-    LooksLikePkcs12 {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file is text, but none of its PEM sections is a certificate.
-    NoCertificate {
-        /// The file.
-        path: PathBuf,
-        /// It holds a private key instead: probably the two settings are swapped.
-        holds_key: bool,
-    },
-    /// The file is text, but none of its PEM sections is a private key.
-    NoKey {
-        /// The file.
-        path: PathBuf,
-        /// It holds a certificate instead: probably the two settings are swapped.
-        holds_certificate: bool,
-    },
-    /// The key is protected by a passphrase.
-    KeyEncrypted {
-        /// The key file.
-        path: PathBuf,
-    },
-    /// A PEM section is damaged.
-    BadPem {
-        /// The purpose of the file.
-        role: FileRole,
-        /// The file.
-        path: PathBuf,
-        /// The fault of it, without a byte of the file.
-        detail: &'static str,
-    },
-    /// The file is text of a word processor or of Windows: a mark stands before a section.
-    ByteOrderMark {
-        /// The purpose of the file.
-        role: FileRole,
-        /// The file.
-        path: PathBuf,
-        /// It is UTF-16 all through.
-        is_utf16: bool,
-    },
-    /// A certificate is well-formed PEM but not a well-formed certificate.
-    BadCertificate {
-        /// The file.
-        path: PathBuf,
-        /// Which certificate of the file, counted from 1.
-        position: usize,
-        /// The finding of the decoder.
-        detail: String,
-    },
-    /// A certificate is no certificate authority's, where one is wanted.
-    NotAuthority {
-        /// The file.
-        path: PathBuf,
-        /// Which certificate of the file, counted from 1.
-        position: usize,
-    },
-    /// The authorities' names are more than a client can be told.
-    NamesTooLong {
-        /// The file.
-        path: PathBuf,
-        /// The length of them together, in bytes.
-        bytes: usize,
-    },
-    /// The key is of a kind that is not supported, or damaged.
-    UnsupportedKey {
-        /// The key file.
-        path: PathBuf,
-    },
-    /// The key belongs to another certificate.
-    KeyMismatch {
-        /// The key file.
-        key: PathBuf,
-        /// The certificate file.
-        chain: PathBuf,
-        /// The key fits this later certificate of the same file, counted from 1.
-        fits_position: Option<usize>,
-    },
-    /// The staple is not a successful OCSP response.
-    BadStaple {
-        /// The OCSP file.
-        path: PathBuf,
-        /// The fault of it.
-        detail: &'static str,
-    },
-    /// The file is text, but none of its PEM sections is a revocation list.
-    NoRevocationList {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The system has no certificate authorities that can be used.
-    NoSystemRoots {
-        /// The reason for which its certificates could not be read, if that is known.
-        detail: String,
-    },
-    /// The ticket secret is none.
-    WeakSecret {
-        /// The file.
-        path: PathBuf,
-        /// The fault of it.
-        detail: &'static str,
-    },
-    /// A revocation list cannot be decoded.
-    BadRevocationList {
-        /// The file.
-        path: PathBuf,
-        /// Which list of the file, counted from 1.
-        position: usize,
-        /// The finding of the decoder.
-        detail: String,
-    },
+pub struct IdentityError {
+    path: PathBuf,
+    fault: String,
+    advice: String,
 }
 
 impl IdentityError {
+    /// Makes one that names the file to look at first, what is wrong with it, and what to do.
+    pub(crate) fn new(path: &Path, fault: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { path: path.into(), fault: fault.into(), advice: advice.into() }
+    }
+
     /// The file to look at first.
     pub fn path(&self) -> &Path {
-        match self {
-            Self::Unreadable { path, .. }
-            | Self::TooLarge { path, .. }
-            | Self::LooksLikeDer { path, .. }
-            | Self::LooksLikePkcs12 { path }
-            | Self::NoCertificate { path, .. }
-            | Self::NoKey { path, .. }
-            | Self::KeyEncrypted { path }
-            | Self::BadPem { path, .. }
-            | Self::ByteOrderMark { path, .. }
-            | Self::BadCertificate { path, .. }
-            | Self::NotAuthority { path, .. }
-            | Self::NamesTooLong { path, .. }
-            | Self::UnsupportedKey { path }
-            | Self::BadStaple { path, .. }
-            | Self::NoRevocationList { path }
-            | Self::WeakSecret { path, .. }
-            | Self::BadRevocationList { path, .. } => path,
-            Self::KeyMismatch { key, .. } => key,
-            Self::NoSystemRoots { .. } => Path::new(SYSTEM_ROOTS),
-        }
-    }
-}
-
-/// Returns the fault of a file that has a mark of the byte order.
-fn marked(role: FileRole, is_utf16: bool, path: &Path) -> String {
-    let path = path.display();
-    match is_utf16 {
-        true => format!("the {role} {path} is text in UTF-16"),
-        false => format!(
-            "the {role} {path} has a byte order mark (BOM) before a section, which hides it"
-        ),
-    }
-}
-
-impl IdentityError {
-    /// Returns the fault.
-    fn fault(&self) -> String {
-        let path = self.path().display();
-        match self {
-            Self::Unreadable { role, source, .. } => {
-                format!("cannot read the {role} {path}: {source}")
-            }
-            Self::TooLarge { role, bytes_max, .. } => {
-                format!("{path} is longer than {bytes_max} bytes, so it is hardly a {role}")
-            }
-            Self::LooksLikeDer { role, .. } => {
-                format!("the {role} {path} looks like DER, not PEM")
-            }
-            Self::LooksLikePkcs12 { .. } => format!("{path} looks like a PKCS#12 bundle"),
-            Self::NoCertificate { holds_key: true, .. } => {
-                format!("{path} holds a private key but no certificate")
-            }
-            Self::NoCertificate { .. } => format!("{path} has no certificate in it"),
-            Self::NoKey { holds_certificate: true, .. } => {
-                format!("{path} holds a certificate but no private key")
-            }
-            Self::NoKey { .. } => format!("{path} has no private key in it"),
-            Self::KeyEncrypted { .. } => {
-                format!("the private key {path} is protected by a passphrase")
-            }
-            Self::BadPem { role, detail, .. } => {
-                format!("the {role} {path} is damaged PEM ({detail})")
-            }
-            Self::ByteOrderMark { role, is_utf16, .. } => marked(*role, *is_utf16, self.path()),
-            Self::BadCertificate { position, detail, .. } => {
-                format!("certificate {position} in {path} cannot be decoded ({detail})")
-            }
-            Self::NotAuthority { position, .. } => {
-                format!("certificate {position} in {path} is no certificate authority's")
-            }
-            Self::NamesTooLong { bytes, .. } => {
-                format!(
-                    "the names of the authorities in {path} have {bytes} bytes, too many to tell clients"
-                )
-            }
-            Self::UnsupportedKey { .. } => {
-                format!("the private key {path} is damaged or of an unsupported kind")
-            }
-            Self::KeyMismatch { chain, fits_position: Some(position), .. } => format!(
-                "the private key {path} belongs to certificate {position} in {}",
-                chain.display()
-            ),
-            Self::KeyMismatch { chain, .. } => format!(
-                "the private key {path} does not belong to the certificate {}",
-                chain.display()
-            ),
-            Self::BadStaple { detail, .. } => {
-                format!("the OCSP response {path} cannot be used: {detail}")
-            }
-            Self::NoSystemRoots { detail } if detail.is_empty() => {
-                "the system has no certificate authorities".to_owned()
-            }
-            Self::NoSystemRoots { detail } => {
-                format!("the system's certificate authorities cannot be read ({detail})")
-            }
-            Self::NoRevocationList { .. } => format!("{path} has no revocation list in it"),
-            Self::WeakSecret { detail, .. } => {
-                format!("the ticket secret {path} cannot be used: {detail}")
-            }
-            Self::BadRevocationList { position, detail, .. } => {
-                format!("revocation list {position} in {path} cannot be used ({detail})")
-            }
-        }
+        &self.path
     }
 }
 
 impl fmt::Display for IdentityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.fault(), self.advice())
+        write!(f, "{}; {}", self.fault, self.advice)
     }
 }
 
-impl std::error::Error for IdentityError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Unreadable { source, .. } => Some(source),
-            _ => None,
-        }
-    }
-}
-
-/// The folder where most systems keep them.
-const SYSTEM_ROOTS: &str = "/etc/ssl/certs";
+impl std::error::Error for IdentityError {}
 
 /// Why the configured versions, suites and groups cannot make a TLS server.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,6 +20,7 @@ use rustls::sign::CertifiedKey;
 
 pub use inspect::{KeyKind, ends_soon};
 pub use select::Identities;
+pub(crate) use warning::READABLE_BY_OTHERS;
 pub use warning::{IdentityWarning, Utc};
 
 use crate::compressed_chain::CompressedChain;
@@ -235,11 +236,9 @@ impl Files {
         let (pair, mode) = Pair::load(chain, key, before.map(|before| &before.pair))?;
         let mut warnings = pair.facts.warnings(chain, now);
         if pair.has_dh_parameters {
-            warnings.push(IdentityWarning::DhParameters { path: chain.into() });
+            warnings.push(IdentityWarning::mild(chain, DH_PARAMETERS_UNUSED));
         }
-        if mode & READABLE_BY_OTHERS != 0 {
-            warnings.push(IdentityWarning::KeyReadableByOthers { path: key.into(), mode });
-        }
+        warnings.extend(IdentityWarning::of_mode(FileRole::Key, key, mode));
         let mut staple = None;
         if let Some(path) = ocsp {
             let object = |known: &KnownStaple| object(&known.staple, path, &pair.facts, now);
@@ -254,7 +253,12 @@ impl Files {
             warnings.extend(objection);
         }
         if pair.facts.must_staple && !staple.as_ref().is_some_and(|staple| staple.is_sent) {
-            warnings.push(IdentityWarning::StapleWanted { path: chain.into() });
+            let text = format!(
+                "the certificate {} demands an OCSP response (must-staple) and there is none to send, so \
+                 clients refuse it; fetch one, name it by `ocsp` and reload",
+                chain.display()
+            );
+            warnings.push(IdentityWarning::serious(chain, text));
         }
         Ok((Self { pair, staple }, warnings))
     }
@@ -292,8 +296,17 @@ impl StapleFile {
             return Ok(Self { read: None, known, is_sent: false });
         }
         let der = file.read()?.to_vec();
-        let staple = Staple::decode(&der)
-            .map_err(|detail| IdentityError::BadStaple { path: path.into(), detail })?;
+        let shown = path.display();
+        let staple = Staple::decode(&der).map_err(|detail| {
+            IdentityError::new(
+                path,
+                format!("the OCSP response {shown} cannot be used: {detail}"),
+                format!(
+                    "fetch it again with `openssl ocsp -issuer ISSUER -cert CERT -url URL \
+                     -respout {shown}`"
+                ),
+            )
+        })?;
         let known = KnownStaple { staple, stamp: file.stamp() };
         Ok(Self { read: Some(der), known, is_sent: false })
     }
@@ -301,19 +314,37 @@ impl StapleFile {
 
 /// Why a staple is not to be sent with this certificate, if so.
 fn object(staple: &Staple, path: &Path, facts: &Facts, now: SystemTime) -> Option<IdentityWarning> {
-    let path = path.to_path_buf();
+    let shown = path.display();
     match staple.next_update {
-        _ if staple.serial != facts.serial => {
-            Some(IdentityWarning::StapleForAnotherCertificate { path })
-        }
-        _ if !staple.is_good => Some(IdentityWarning::StapleNotGood { path }),
+        _ if staple.serial != facts.serial => Some(IdentityWarning::serious(
+            path,
+            format!(
+                "the OCSP response {shown} is about another certificate and is not sent; fetch the \
+                 one for this certificate"
+            ),
+        )),
+        _ if !staple.is_good => Some(IdentityWarning::serious(
+            path,
+            format!(
+                "the OCSP response {shown} does not call the certificate good (it is revoked or \
+                 unknown) and is not sent; have the certificate issued again"
+            ),
+        )),
         // RFC 6960 §4.2.2.1.
-        _ if staple.this_update > now + CLOCK_SKEW_MAX => {
-            Some(IdentityWarning::StapleNotYetValid { path, this_update: staple.this_update })
-        }
-        Some(next_update) if next_update <= now => {
-            Some(IdentityWarning::StapleExpired { path, next_update })
-        }
+        _ if staple.this_update > now + CLOCK_SKEW_MAX => Some(IdentityWarning::mild(
+            path,
+            format!(
+                "the OCSP response {shown} is valid from {} only and is not sent; check this machine's clock",
+                Utc(staple.this_update)
+            ),
+        )),
+        Some(next_update) if next_update <= now => Some(IdentityWarning::mild(
+            path,
+            format!(
+                "the OCSP response {shown} ran out at {} and is not sent; fetch a new one and reload",
+                Utc(next_update)
+            ),
+        )),
         _ => None,
     }
 }
@@ -327,8 +358,9 @@ fn colon_hex_sha256(der: &[u8]) -> String {
 /// The greatest distance between the clocks of a responder and of this machine.
 const CLOCK_SKEW_MAX: Duration = Duration::from_mins(5);
 
-/// Everyone. A group is how operators let the serving user read a key that stays root's.
-pub(crate) const READABLE_BY_OTHERS: u32 = 0o004;
+/// Without the path: many files have them, and one warning says it for all.
+const DH_PARAMETERS_UNUSED: &str = "DH parameters in certificate files are not used: keys are exchanged by elliptic curves \
+                                    and ML-KEM only; they may stay there";
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -20,7 +20,7 @@ use time::OffsetDateTime;
 use zeroize::Zeroizing;
 
 pub use crate::error::SelfSignedError;
-use crate::identity::{Identity, IdentityWarning, KeyKind};
+use crate::identity::{Identity, IdentityWarning, KeyKind, READABLE_BY_OTHERS};
 
 /// A generated certificate that lies ready in files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,9 +102,8 @@ fn describe(path: PathBuf, identity: &Identity, is_new: bool) -> SelfSigned {
 /// counts as lost.
 fn load_usable(path: &Path, names: &[String], now: SystemTime) -> Option<Identity> {
     let (identity, warnings) = Identity::load_at(path, path, None, now).ok()?;
-    let is_exposed =
-        |warning: &IdentityWarning| matches!(warning, IdentityWarning::KeyReadableByOthers { .. });
-    let is_unfit = warnings.iter().any(|warning| warning.is_serious() || is_exposed(warning));
+    let is_exposed = fs::metadata(path).ok()?.permissions().mode() & READABLE_BY_OTHERS != 0;
+    let is_unfit = is_exposed || warnings.iter().any(IdentityWarning::is_serious);
     let has_all = names.iter().all(|name| identity.names().contains(name));
     let lasts = identity.not_after() > now + RENEW_BEFORE_END;
     (!is_unfit && lasts && has_all).then_some(identity)

@@ -17,9 +17,9 @@ use x509_parser::prelude::{FromDer, X509Version};
 use x509_parser::revocation_list::CertificateRevocationList;
 
 use crate::error::{FileRole, IdentityError};
-use crate::identity::IdentityWarning;
-use crate::identity::inspect::{decode, moment};
-use crate::identity::pem::{self, OpenedFile};
+use crate::identity::inspect::{bad_certificate, decode, moment};
+use crate::identity::pem::{self, COPY_AGAIN, OpenedFile};
+use crate::identity::{IdentityWarning, Utc};
 use crate::peer_identity::sha256;
 use crate::pin::Pin;
 
@@ -64,17 +64,20 @@ impl Roots {
         path: &Path,
         before: Option<&Self>,
     ) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
-        let (roots, mut warnings) = Self::load(path, before)?;
-        for warning in &mut warnings {
-            if let IdentityWarning::LoneSelfSigned { pin, .. } = warning {
-                *pin = None;
-            }
-        }
+        let roots = Self::opened(path, before)?;
+        let warnings = roots.warnings(path, true, SystemTime::now());
         let names = roots.store.subjects();
-        let bytes = names.iter().map(|name| NAME_LENGTH_BYTES + name.as_ref().len()).sum();
+        let bytes: usize = names.iter().map(|name| NAME_LENGTH_BYTES + name.as_ref().len()).sum();
         match bytes <= NAMES_BYTES_MAX {
             true => Ok((roots, warnings)),
-            false => Err(IdentityError::NamesTooLong { path: path.into(), bytes }),
+            false => Err(IdentityError::new(
+                path,
+                format!(
+                    "the names of the authorities in {} have {bytes} bytes, too many to tell clients",
+                    path.display()
+                ),
+                "leave those in it that issue certificates to clients",
+            )),
         }
     }
 
@@ -98,23 +101,50 @@ impl Roots {
         before: Option<&Self>,
         now: SystemTime,
     ) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
-        let file = pem::open(path, FileRole::Roots)?;
-        let roots = match before.filter(|before| file.is_still(before.file.stamp)) {
-            Some(known) => known.clone(),
-            None => Self::read(&file, path)?,
-        };
-        let RootsFile { lone, ends, .. } = &*roots.file;
-        let lone = lone
-            .clone()
-            .map(|pin| IdentityWarning::LoneSelfSigned { path: path.into(), pin: Some(pin) });
-        let ended = ends.iter().enumerate().filter(|(_, not_after)| now > **not_after);
-        let ended = ended.map(|(index, not_after)| IdentityWarning::AuthorityExpired {
-            path: path.into(),
-            position: index + 1,
-            not_after: *not_after,
-        });
-        let warnings = lone.into_iter().chain(ended).collect();
+        let roots = Self::opened(path, before)?;
+        let warnings = roots.warnings(path, false, now);
         Ok((roots, warnings))
+    }
+
+    fn opened(path: &Path, before: Option<&Self>) -> Result<Self, IdentityError> {
+        let file = pem::open(path, FileRole::Roots)?;
+        match before.filter(|before| file.is_still(before.file.stamp)) {
+            Some(known) => Ok(known.clone()),
+            None => Self::read(&file, path),
+        }
+    }
+
+    /// Returns the warnings about the authorities of `path`, for servers or for clients, at this moment.
+    fn warnings(&self, path: &Path, for_clients: bool, now: SystemTime) -> Vec<IdentityWarning> {
+        let shown = path.display();
+        let RootsFile { lone, ends, .. } = &*self.file;
+        let lone = lone.as_ref().map(|pin| {
+            let (vouched, advice) = match for_clients {
+                true => ("clients", String::new()),
+                false => (
+                    "servers",
+                    format!(
+                        "; for a server that shows it write `pins = [\"{pin}\"]` in place of `roots`"
+                    ),
+                ),
+            };
+            let text = format!(
+                "the only certificate in {shown} is a self-signed authority's: {vouched} must show one that it signed, \
+                 and are refused with itself{advice}"
+            );
+            IdentityWarning::mild(path, text)
+        });
+        let ended = ends.iter().enumerate().filter(|(_, not_after)| now > **not_after);
+        let ended = ended.map(|(index, not_after)| {
+            let text = format!(
+                "certificate {} in {shown} expired at {}, but what it signed is still taken; put \
+                 a renewed one in its place, or remove it, and reload",
+                index + 1,
+                Utc(*not_after)
+            );
+            IdentityWarning::mild(path, text)
+        });
+        lone.into_iter().chain(ended).collect()
     }
 
     fn read(file: &OpenedFile<'_>, path: &Path) -> Result<Self, IdentityError> {
@@ -127,17 +157,18 @@ impl Roots {
             let certificate = decode(&der, path, position)?;
             // Before version 3 a certificate could not say so.
             if certificate.version() == X509Version::V3 && !certificate.is_ca() {
-                return Err(IdentityError::NotAuthority { path: path.into(), position });
+                let shown = path.display();
+                return Err(IdentityError::new(
+                    path,
+                    format!("certificate {position} in {shown} is no certificate authority's"),
+                    "name the authority that signs, not a certificate it signed; a server's own key is trusted by a pin",
+                ));
             }
             if is_alone && is_perhaps_shown(&certificate) {
                 about.lone = Some(Pin(sha256(certificate.public_key().raw)).to_string());
             }
             about.ends.push(moment(certificate.validity().not_after.timestamp()));
-            roots.add(der).map_err(|error| IdentityError::BadCertificate {
-                path: path.into(),
-                position,
-                detail: error.to_string(),
-            })?;
+            roots.add(der).map_err(|error| bad_certificate(path, position, error))?;
         }
         roots.file = Arc::new(about);
         Ok(roots)
@@ -151,7 +182,7 @@ impl Roots {
     /// Takes the authorities of the system, or of `SSL_CERT_FILE` and `SSL_CERT_DIR`, as far as they can be read.
     ///
     /// # Errors
-    /// [`IdentityError::NoSystemRoots`] if there is not one.
+    /// [`IdentityError`] if there is not one.
     pub fn system() -> Result<Self, IdentityError> {
         let rustls_native_certs::CertificateResult { certs, errors, .. } =
             rustls_native_certs::load_native_certs();
@@ -160,13 +191,18 @@ impl Roots {
             // There is always one that is too old for anything.
             let _ = roots.add(certificate);
         }
-        match roots.digests.is_empty() {
-            true => {
-                let detail = errors.first().map(ToString::to_string).unwrap_or_default();
-                Err(IdentityError::NoSystemRoots { detail })
-            }
-            false => Ok(roots),
+        if !roots.digests.is_empty() {
+            return Ok(roots);
         }
+        let fault = match errors.first() {
+            Some(error) => {
+                format!("the system's certificate authorities cannot be read ({error})")
+            }
+            None => "the system has no certificate authorities".to_owned(),
+        };
+        let advice =
+            "install them (Debian's package is ca-certificates), or name a file of authorities";
+        Err(IdentityError::new(Path::new(SYSTEM_ROOTS), fault, advice))
     }
 
     fn add(&mut self, certificate: CertificateDer<'static>) -> Result<(), Error> {
@@ -287,17 +323,26 @@ impl RevocationLists {
             Some(known) => known.clone(),
             None => Self::read(&file, path)?,
         };
+        let shown = path.display();
         let mut warnings = Vec::new();
         let mut issuers = HashSet::new();
         for (issuer, next_update) in &lists.file.of_another_key {
             if *next_update > now && issuers.insert(issuer) {
-                let (path, issuer) = (path.into(), issuer.clone());
-                warnings.push(IdentityWarning::RevocationListOfAnotherKey { path, issuer });
+                let text = format!(
+                    "{shown} has revocation lists of two keys named {issuer}, and only the newest list of a name is \
+                     asked, so clients with certificates of the other key are refused; have those issued again by \
+                     the newer key"
+                );
+                warnings.push(IdentityWarning::serious(path, text));
             }
         }
         for &next_update in lists.file.ends.iter().filter(|next_update| **next_update <= now) {
-            let path = path.into();
-            warnings.push(IdentityWarning::RevocationListExpired { path, next_update });
+            let text = format!(
+                "the revocation list {shown} ran out at {}, so every client's certificate is refused; \
+                 fetch a new one and reload",
+                Utc(next_update)
+            );
+            warnings.push(IdentityWarning::serious(path, text));
         }
         Ok((lists, warnings))
     }
@@ -305,9 +350,12 @@ impl RevocationLists {
     fn read(file: &OpenedFile<'_>, path: &Path) -> Result<Self, IdentityError> {
         let mut lists = Vec::new();
         for (index, der) in pem::read_revocation_lists(file)?.into_iter().enumerate() {
-            let position = index + 1;
-            let bad =
-                |detail| IdentityError::BadRevocationList { path: path.into(), position, detail };
+            let bad = |detail| {
+                let (position, shown) = (index + 1, path.display());
+                let fault =
+                    format!("revocation list {position} in {shown} cannot be used ({detail})");
+                IdentityError::new(path, fault, COPY_AGAIN)
+            };
             lists.push(List::decode(der).map_err(bad)?);
         }
         let (lists, superseded) = newest(lists);
@@ -398,6 +446,9 @@ impl fmt::Debug for RevocationLists {
 /// the list in TLS 1.2; the certificates of all public authorities have 16 KiB of names.
 const NAMES_BYTES_MAX: usize = 60 * 1024;
 const NAME_LENGTH_BYTES: usize = 2;
+
+/// The folder where most systems keep them.
+const SYSTEM_ROOTS: &str = "/etc/ssl/certs";
 
 #[cfg(test)]
 mod tests;

@@ -14,8 +14,9 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
 use x509_parser::public_key::PublicKey;
 
+use super::pem::{COPY_AGAIN, no_certificate};
 use super::staple;
-use super::warning::IdentityWarning;
+use super::warning::{IdentityWarning, Utc};
 use crate::error::IdentityError;
 
 /// The kind of a certificate's key.
@@ -147,7 +148,7 @@ pub(super) fn inspect(
         .map(|(index, der)| decode(der, path, index + 1))
         .collect::<Result<Vec<_>, _>>()?;
     let Some(leaf) = certificates.first() else {
-        return Err(IdentityError::NoCertificate { path: path.into(), holds_key: false });
+        return Err(no_certificate(path, false));
     };
     let mut facts = Facts {
         names: names(leaf),
@@ -170,12 +171,22 @@ pub(crate) fn decode<'c>(
     path: &Path,
     position: usize,
 ) -> Result<X509Certificate<'c>, IdentityError> {
-    let bad = |detail| IdentityError::BadCertificate { path: path.into(), position, detail };
     match X509Certificate::from_der(der) {
         Ok(([], certificate)) => Ok(certificate),
-        Ok(_) => Err(bad("bytes follow the certificate".to_owned())),
-        Err(error) => Err(bad(error.to_string())),
+        Ok(_) => Err(bad_certificate(path, position, "bytes follow the certificate")),
+        Err(error) => Err(bad_certificate(path, position, error)),
     }
+}
+
+/// Returns the error of a certificate, counted from 1, that is no well-formed one.
+pub(crate) fn bad_certificate(
+    path: &Path,
+    position: usize,
+    detail: impl fmt::Display,
+) -> IdentityError {
+    let shown = path.display();
+    let fault = format!("certificate {position} in {shown} cannot be decoded ({detail})");
+    IdentityError::new(path, fault, COPY_AGAIN)
 }
 
 /// The DNS names and addresses of the subject alternative name, in lower case.
@@ -219,15 +230,28 @@ pub(crate) fn moment(unix_seconds: i64) -> SystemTime {
 }
 
 fn check_dates(facts: &Facts, path: &Path, now: SystemTime) -> Option<IdentityWarning> {
+    let shown = path.display();
+    let (begin, end) = (Utc(facts.not_before), Utc(facts.not_after));
     if now > facts.not_after {
-        return Some(IdentityWarning::Expired { path: path.into(), not_after: facts.not_after });
+        let text = format!(
+            "the certificate {shown} expired at {end}; put a renewed one in its place and reload"
+        );
+        return Some(IdentityWarning::serious(path, text));
     }
     if now < facts.not_before {
-        let not_before = facts.not_before;
-        return Some(IdentityWarning::NotYetValid { path: path.into(), not_before });
+        let text = format!(
+            "the certificate {shown} is valid from {begin} only; check this machine's clock, or use \
+             the certificate it replaces until then"
+        );
+        return Some(IdentityWarning::serious(path, text));
     }
-    ends_soon(facts.not_before, facts.not_after, now)
-        .then(|| IdentityWarning::EndsSoon { path: path.into(), not_after: facts.not_after })
+    ends_soon(facts.not_before, facts.not_after, now).then(|| {
+        let text = format!(
+            "the certificate {shown} ends at {end}; put a renewed one in its place and reload, and look why \
+             that was not done yet"
+        );
+        IdentityWarning::mild(path, text)
+    })
 }
 
 /// True if a certificate that is valid should have been replaced by now: in its last 14 days, or the last third of its
@@ -242,9 +266,14 @@ pub fn ends_soon(not_before: SystemTime, not_after: SystemTime, now: SystemTime)
 const WARNED_BEFORE_END: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
 fn check_purpose(leaf: &X509Certificate<'_>, facts: &Facts, path: &Path) -> Vec<IdentityWarning> {
+    let shown = path.display();
     let mut warnings = Vec::new();
     if facts.names.is_empty() {
-        warnings.push(IdentityWarning::NoNames { path: path.into() });
+        let text = format!(
+            "the certificate {shown} names no host (no subject alternative name), so clients \
+             refuse it; have it issued again with the site's names"
+        );
+        warnings.push(IdentityWarning::serious(path, text));
     }
     let signs = match leaf.key_usage() {
         Ok(Some(usage)) => usage.value.digital_signature(),
@@ -262,9 +291,16 @@ fn check_purpose(leaf: &X509Certificate<'_>, facts: &Facts, path: &Path) -> Vec<
         (true, true) => None,
     };
     if let Some(reason) = reason {
-        warnings.push(IdentityWarning::NotForServers { path: path.into(), reason });
+        let text = format!(
+            "the certificate {shown} is not for servers: {reason}; have a server certificate issued"
+        );
+        warnings.push(IdentityWarning::serious(path, text));
     } else if is_authority {
-        warnings.push(IdentityWarning::MarkedAsAuthority { path: path.into() });
+        let text = format!(
+            "{shown} is marked as a certificate authority, so some clients refuse it; add \
+             `-addext basicConstraints=critical,CA:FALSE` to `openssl req`"
+        );
+        warnings.push(IdentityWarning::mild(path, text));
     }
     warnings
 }
@@ -272,6 +308,7 @@ fn check_purpose(leaf: &X509Certificate<'_>, facts: &Facts, path: &Path) -> Vec<
 /// Follows the issuers from the leaf on. The last certificate's issuer may be absent when it is
 /// not the leaf: servers leave the root out.
 fn check_order(certificates: &[X509Certificate<'_>], path: &Path) -> Option<IdentityWarning> {
+    let shown = path.display();
     for (index, certificate) in certificates.iter().enumerate() {
         let issuer = certificate.issuer().as_raw();
         if issuer == certificate.subject().as_raw() {
@@ -284,12 +321,19 @@ fn check_order(certificates: &[X509Certificate<'_>], path: &Path) -> Option<Iden
             continue;
         }
         if certificates.iter().any(is_issuer) {
-            return Some(IdentityWarning::ChainOutOfOrder { path: path.into(), position });
+            let text = format!(
+                "certificate {position} in {shown} is not followed by its issuer; order the file \
+                 leaf first, each certificate followed by the one that issued it"
+            );
+            return Some(IdentityWarning::mild(path, text));
         }
-        return (index == 0 || follower.is_some()).then(|| IdentityWarning::MissingIntermediate {
-            path: path.into(),
-            position,
-            issuer: certificate.issuer().to_string(),
+        return (index == 0 || follower.is_some()).then(|| {
+            let text = format!(
+                "the issuer of certificate {position} in {shown} ({}) is not in the file; \
+                 unless it is a root that clients have, append its certificate",
+                certificate.issuer()
+            );
+            IdentityWarning::mild(path, text)
         });
     }
     None

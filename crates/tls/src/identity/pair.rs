@@ -108,15 +108,11 @@ impl Pair {
         key: Arc<dyn SigningKey>,
         (chain_path, key_path): (&Path, &Path),
     ) -> Result<Self, IdentityError> {
-        let unsupported = || IdentityError::UnsupportedKey { path: key_path.into() };
+        let unsupported = || unsupported_key(key_path);
         let public_key = key.public_key().ok_or_else(unsupported)?;
         let fits = facts.public_keys.iter().position(|one| one == public_key.as_ref());
         if fits != Some(0) {
-            return Err(IdentityError::KeyMismatch {
-                key: key_path.into(),
-                chain: chain_path.into(),
-                fits_position: fits.map(|index| index + 1),
-            });
+            return Err(key_mismatch(key_path, chain_path, fits.map(|index| index + 1)));
         }
         facts.public_keys = Vec::new();
         Ok(Self {
@@ -137,5 +133,30 @@ fn signing_key(
     path: &Path,
 ) -> Result<Arc<dyn SigningKey>, IdentityError> {
     let der = Zeroizing::new(key);
-    any_supported_type(&der).map_err(|_| IdentityError::UnsupportedKey { path: path.into() })
+    any_supported_type(&der).map_err(|_| unsupported_key(path))
+}
+
+fn unsupported_key(path: &Path) -> IdentityError {
+    IdentityError::new(
+        path,
+        format!("the private key {} is damaged or of an unsupported kind", path.display()),
+        "use ECDSA on P-256, P-384 or P-521, RSA of 2048 to 8192 bits, Ed25519, or ML-DSA",
+    )
+}
+
+/// Returns the error of a key that is another certificate's: of that at this position of the file, counted from 1, or of none there.
+fn key_mismatch(key: &Path, chain: &Path, fits_position: Option<usize>) -> IdentityError {
+    let (shown, chain) = (key.display(), chain.display());
+    match fits_position {
+        Some(position) => IdentityError::new(
+            key,
+            format!("the private key {shown} belongs to certificate {position} in {chain}"),
+            "put that certificate first in its file, followed by the one that issued it",
+        ),
+        None => IdentityError::new(
+            key,
+            format!("the private key {shown} does not belong to the certificate {chain}"),
+            "name the key that the certificate was requested with",
+        ),
+    }
 }

@@ -46,13 +46,27 @@ pub(crate) fn parse_certificates(
             other => holds_key |= is_key(other),
         }
     }
-    if chain.is_empty() {
-        return Err(match binary_kind(text) {
-            Some(kind) => kind.error(path, role),
-            None => IdentityError::NoCertificate { path: path.into(), holds_key },
-        });
+    match chain.is_empty() {
+        true => Err(binary(text, path, role).unwrap_or_else(|| no_certificate(path, holds_key))),
+        false => Ok(chain),
     }
-    Ok(chain)
+}
+
+/// Returns the error of a file with a key alone, or with neither.
+pub(super) fn no_certificate(path: &Path, holds_key: bool) -> IdentityError {
+    let shown = path.display();
+    match holds_key {
+        true => IdentityError::new(
+            path,
+            format!("{shown} holds a private key but no certificate"),
+            "are the certificate and key settings swapped?",
+        ),
+        false => IdentityError::new(
+            path,
+            format!("{shown} has no certificate in it"),
+            "it must be PEM with a section that starts with `-----BEGIN CERTIFICATE-----`",
+        ),
+    }
 }
 
 /// Reads revocation lists: any number of them in PEM, or one in DER.
@@ -73,7 +87,12 @@ pub(crate) fn read_revocation_lists(
         }
     }
     match lists.is_empty() {
-        true => Err(IdentityError::NoRevocationList { path: path.into() }),
+        true => Err(IdentityError::new(
+            path,
+            format!("{} has no revocation list in it", path.display()),
+            "it must be one list in DER, or PEM with a section that starts with \
+             `-----BEGIN X509 CRL-----`",
+        )),
         false => Ok(lists),
     }
 }
@@ -81,7 +100,12 @@ pub(crate) fn read_revocation_lists(
 /// Takes the first private key from the text of `path`.
 pub(super) fn parse_key(text: &[u8], path: &Path) -> Result<PrivateKeyDer<'static>, IdentityError> {
     if ENCRYPTED_MARKS.iter().any(|mark| contains(text, mark)) {
-        return Err(IdentityError::KeyEncrypted { path: path.into() });
+        let shown = path.display();
+        return Err(IdentityError::new(
+            path,
+            format!("the private key {shown} is protected by a passphrase"),
+            format!("remove it with `openssl pkey -in {shown} -out key.pem`"),
+        ));
     }
     refuse_marks(text, path, FileRole::Key)?;
     let mut holds_certificate = false;
@@ -92,10 +116,24 @@ pub(super) fn parse_key(text: &[u8], path: &Path) -> Result<PrivateKeyDer<'stati
             return Ok(key);
         }
     }
-    Err(match binary_kind(text) {
-        Some(kind) => kind.error(path, FileRole::Key),
-        None => IdentityError::NoKey { path: path.into(), holds_certificate },
-    })
+    Err(binary(text, path, FileRole::Key).unwrap_or_else(|| no_key(path, holds_certificate)))
+}
+
+fn no_key(path: &Path, holds_certificate: bool) -> IdentityError {
+    let shown = path.display();
+    match holds_certificate {
+        true => IdentityError::new(
+            path,
+            format!("{shown} holds a certificate but no private key"),
+            "name the key's own file",
+        ),
+        false => IdentityError::new(
+            path,
+            format!("{shown} has no private key in it"),
+            "it must be PEM with a section that starts with `-----BEGIN PRIVATE KEY-----`, \
+             `-----BEGIN RSA PRIVATE KEY-----` or `-----BEGIN EC PRIVATE KEY-----`",
+        ),
+    }
 }
 
 type Section = (SectionKind, Vec<u8>);
@@ -119,15 +157,28 @@ fn bad_pem(path: &Path, role: FileRole, error: &rustls_pki_types::pem::Error) ->
         Error::Base64Decode(_) => "a section is no Base64, so the file is cut off or changed",
         _ => "its sections cannot be told apart",
     };
-    IdentityError::BadPem { role, path: path.into(), detail }
+    let fault = format!("the {role} {} is damaged PEM ({detail})", path.display());
+    IdentityError::new(path, fault, COPY_AGAIN)
 }
 
 /// A mark of the byte order hides the section behind it from every reader of PEM, in front of the file or, where files were
 /// put together, in the middle. In front of other text it hides nothing.
 fn refuse_marks(text: &[u8], path: &Path, role: FileRole) -> Result<(), IdentityError> {
     let is_utf16 = text.starts_with(&[0xff, 0xfe]) || text.starts_with(&[0xfe, 0xff]);
-    match is_utf16 || contains(text, &HIDDEN_SECTION) {
-        true => Err(IdentityError::ByteOrderMark { role, path: path.into(), is_utf16 }),
+    let shown = path.display();
+    if is_utf16 {
+        let fault = format!("the {role} {shown} is text in UTF-16");
+        let advice = format!("run `iconv -f UTF-16 -t ASCII//TRANSLIT {shown}` to convert it");
+        return Err(IdentityError::new(path, fault, advice));
+    }
+    match contains(text, &HIDDEN_SECTION) {
+        true => Err(IdentityError::new(
+            path,
+            format!(
+                "the {role} {shown} has a byte order mark (BOM) before a section, which hides it"
+            ),
+            format!("take it away: `sed -i 's/\\xEF\\xBB\\xBF//' {shown}`"),
+        )),
         false => Ok(()),
     }
 }
@@ -144,7 +195,7 @@ pub(crate) struct OpenedFile<'p> {
 
 /// Opens a file and asks what it is. It may be left unread where [`is_still`](OpenedFile::is_still) says so.
 pub(crate) fn open(path: &Path, role: FileRole) -> Result<OpenedFile<'_>, IdentityError> {
-    let unreadable = |source| IdentityError::Unreadable { role, path: path.into(), source };
+    let unreadable = |source| unreadable(path, role, &source);
     let at = SystemTime::now();
     #[cfg(test)]
     let at = at + AHEAD.get();
@@ -160,9 +211,23 @@ pub(crate) fn open(path: &Path, role: FileRole) -> Result<OpenedFile<'_>, Identi
         _ => FILE_BYTES_MAX,
     };
     if metadata.len() > bytes_max {
-        return Err(IdentityError::TooLarge { role, path: path.into(), bytes_max });
+        let shown = path.display();
+        let fault = format!("{shown} is longer than {bytes_max} bytes, so it is hardly a {role}");
+        return Err(IdentityError::new(path, fault, "check the path"));
     }
     Ok(OpenedFile { file, metadata, at, path, role, bytes_max })
+}
+
+fn unreadable(path: &Path, role: FileRole, source: &io::Error) -> IdentityError {
+    let advice = match source.kind() {
+        io::ErrorKind::NotFound => "check the path",
+        io::ErrorKind::PermissionDenied => {
+            "let the user kettle starts as read the file and enter its directories"
+        }
+        _ => "name a regular file",
+    };
+    let fault = format!("cannot read the {role} {}: {source}", path.display());
+    IdentityError::new(path, fault, advice)
 }
 
 impl OpenedFile<'_> {
@@ -185,14 +250,14 @@ impl OpenedFile<'_> {
     /// memory, into bytes that are wiped when dropped.
     pub(crate) fn read(&self) -> Result<Zeroizing<Vec<u8>>, IdentityError> {
         let Self { file, metadata, path, role, bytes_max, .. } = self;
-        let unreadable =
-            |source| IdentityError::Unreadable { role: *role, path: path.into(), source };
         #[cfg(test)]
         READ.with_borrow_mut(|read| read.push(path.to_path_buf()));
         // The exact capacity keeps the vector from growing and leaving copies of a key behind.
         let capacity = usize::try_from(metadata.len()).unwrap_or(0) + 1;
         let mut bytes = Zeroizing::new(Vec::with_capacity(capacity));
-        file.take(*bytes_max).read_to_end(&mut bytes).map_err(unreadable)?;
+        file.take(*bytes_max)
+            .read_to_end(&mut bytes)
+            .map_err(|source| unreadable(path, *role, &source))?;
         Ok(bytes)
     }
 }
@@ -205,26 +270,29 @@ thread_local! {
     pub(crate) static READ: std::cell::RefCell<Vec<std::path::PathBuf>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
-enum BinaryKind {
-    Der,
-    Pkcs12,
-}
-
-impl BinaryKind {
-    fn error(&self, path: &Path, role: FileRole) -> IdentityError {
-        match self {
-            Self::Der => IdentityError::LooksLikeDer { role, path: path.into() },
-            Self::Pkcs12 => IdentityError::LooksLikePkcs12 { path: path.into() },
-        }
-    }
-}
-
-/// Certificates, most keys and PKCS#12 bundles are DER sequences with a long-form length; a
-/// bundle starts with version 3 (RFC 7292 §4), a short key with version 0 or 1 (RFC 5958 §2).
-fn binary_kind(bytes: &[u8]) -> Option<BinaryKind> {
+/// Returns the error of a file that seems to be binary. Certificates, most keys and PKCS#12 bundles are DER sequences with a
+/// long-form length; a bundle starts with version 3 (RFC 7292 §4), a short key with version 0 or 1 (RFC 5958 §2).
+fn binary(bytes: &[u8], path: &Path, role: FileRole) -> Option<IdentityError> {
+    let shown = path.display();
     match bytes {
-        [0x30, 0x82, _, _, 0x02, 0x01, 0x03, ..] => Some(BinaryKind::Pkcs12),
-        [0x30, 0x81..=0x84, ..] | [0x30, _, 0x02, 0x01, 0 | 1, ..] => Some(BinaryKind::Der),
+        [0x30, 0x82, _, _, 0x02, 0x01, 0x03, ..] => Some(IdentityError::new(
+            path,
+            format!("{shown} looks like a PKCS#12 bundle"),
+            format!(
+                "convert it with `openssl pkcs12 -in {shown} -nodes -out identity.pem` and name \
+                 that file for both the certificate and the key"
+            ),
+        )),
+        [0x30, 0x81..=0x84, ..] | [0x30, _, 0x02, 0x01, 0 | 1, ..] => {
+            let tool = if role == FileRole::Key { "pkey" } else { "x509" };
+            Some(IdentityError::new(
+                path,
+                format!("the {role} {shown} looks like DER, not PEM"),
+                format!(
+                    "convert it with `openssl {tool} -inform der -in {shown} -out {shown}.pem`"
+                ),
+            ))
+        }
         _ => None,
     }
 }
@@ -232,6 +300,9 @@ fn binary_kind(bytes: &[u8]) -> Option<BinaryKind> {
 fn contains(text: &[u8], mark: &[u8]) -> bool {
     text.windows(mark.len()).any(|window| window == mark)
 }
+
+/// The advice on a file that is damaged.
+pub(crate) const COPY_AGAIN: &str = "copy the file again from its source";
 
 const DH_PARAMETERS_MARK: &[u8] = b"-----BEGIN DH PARAMETERS-----";
 

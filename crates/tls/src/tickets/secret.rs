@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 use super::clock::nanoseconds;
 use super::key::{KEY_BYTES, TicketKey};
 use crate::error::{FileRole, IdentityError};
-use crate::identity::{IdentityWarning, READABLE_BY_OTHERS, pem};
+use crate::identity::{IdentityWarning, pem};
 
 /// The secret of which hosts make the same ticket keys. Zeroed when dropped and never shown.
 #[derive(Clone)]
@@ -28,16 +28,21 @@ impl TicketSecret {
     pub fn load(path: &Path) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
         let file = pem::open(path, FileRole::TicketSecret)?;
         let (bytes, mode) = (file.read()?, file.mode());
-        let weak = |detail| Err(IdentityError::WeakSecret { path: path.into(), detail });
+        let shown = path.display();
+        let weak = |detail| {
+            Err(IdentityError::new(
+                path,
+                format!("the ticket secret {shown} cannot be used: {detail}"),
+                format!("make one with `openssl rand -out {shown} 32` and copy it to every host"),
+            ))
+        };
         if bytes.len() < SECRET_BYTES_MIN {
             return weak("it has fewer than 32 bytes");
         }
         if bytes.iter().all(|byte| bytes.first() == Some(byte)) {
             return weak("it holds one byte over and over");
         }
-        let is_exposed = mode & READABLE_BY_OTHERS != 0;
-        let warning =
-            is_exposed.then(|| IdentityWarning::SecretReadableByOthers { path: path.into(), mode });
+        let warning = IdentityWarning::of_mode(FileRole::TicketSecret, path, mode);
         Ok((Self(Arc::new(bytes)), warning.into_iter().collect()))
     }
 

@@ -36,11 +36,9 @@ fn lists_of_two_keys_under_one_name_are_told_of() {
     let [old, new] = [Authority::new("ca.example"), Authority::new("ca.example")];
     let (found, warnings) = lists(&(new.revoke(&[7], 2126) + &old.superseded_list(2126)));
     assert_eq!(found.lists.len(), 1);
-    let [warning @ IdentityWarning::RevocationListOfAnotherKey { .. }] = warnings.as_slice() else {
-        panic!("{warnings:?}");
-    };
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
     assert!(warning.is_serious());
-    assert!(warning.to_string().contains("ca.example"), "{warning}");
+    assert!(warning.to_string().contains("two keys named CN=ca.example"), "{warning}");
     // Nobody is let in by one that ran out, nor is anybody kept out by an older one of the same key.
     for other in [old.superseded_list(2026), new.superseded_list(2126)] {
         assert_eq!(lists(&(new.revoke(&[7], 2126) + &other)).1, []);
@@ -85,13 +83,14 @@ fn expired_root_is_warned_of_and_taken() {
     assert_eq!(loaded.expect("roots").1, []);
     let (roots, warnings) = roots_later(&pem).expect("roots");
     assert_eq!(roots.store.len(), 1);
-    let [warning @ IdentityWarning::AuthorityExpired { position: 1, .. }] = warnings.as_slice()
-    else {
-        panic!("{warnings:?}");
-    };
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
     assert!(!warning.is_serious());
     let words = warning.to_string();
-    assert!(words.contains("expired at 2027-01-01 00:00:00 UTC"), "{words}");
+    assert!(
+        words.starts_with("certificate 1 in ")
+            && words.contains("expired at 2027-01-01 00:00:00 UTC"),
+        "{words}"
+    );
 }
 
 #[test]
@@ -136,7 +135,7 @@ fn names_of_authorities_fit_into_a_message_to_clients() {
     // The authorities of a backend are told to nobody.
     assert_eq!(Roots::load(&path, None).expect("roots").0.digests.len(), 5);
     let error = Roots::load_for_clients(&path, None).expect_err("too long");
-    assert!(matches!(error, IdentityError::NamesTooLong { bytes: 75_000.., .. }), "{error}");
+    assert!(error.to_string().contains(" have 75"), "{error}");
 }
 
 /// The certificate that `openssl req -x509` makes, and an authority that was made as one.
@@ -189,7 +188,7 @@ fn authorities_that_did_not_change_are_not_read_again() {
     let century = Duration::from_secs(100 * 365 * 86_400);
     let ((_, said), read) =
         is_read(|| Roots::load_at(&path, Some(&same), now() + century).expect("roots"));
-    assert!(!read && matches!(said.last(), Some(IdentityWarning::AuthorityExpired { .. })));
+    assert!(!read && said.last().is_some_and(|it| it.to_string().contains("expired at")));
     let path = files.write("roots.pem", other.own_pem());
     let ((renewed, _), read) =
         is_read(|| Roots::load_at(&path, Some(&same), now()).expect("roots"));
@@ -216,7 +215,8 @@ fn revocation_lists_that_did_not_change_are_not_read_again() {
     let later = before.until() + Duration::from_secs(1);
     let ((_, said), read) =
         is_read(|| RevocationLists::load_at(&path, Some(&same), later).expect("lists"));
-    assert!(!read && matches!(said.as_slice(), [IdentityWarning::RevocationListExpired { .. }]));
+    let [warning] = said.as_slice() else { panic!("{said:?}") };
+    assert!(!read && warning.to_string().contains("ran out at"), "{warning}");
     let path = files.write("crl.pem", new.revoke(&[7, 8], 2126));
     let ((renewed, _), read) =
         is_read(|| RevocationLists::load_at(&path, Some(&same), now()).expect("lists"));

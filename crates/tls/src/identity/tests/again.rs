@@ -59,6 +59,11 @@ impl Again {
     }
 }
 
+/// Returns what is said of files that do not load.
+fn said(loaded: Loaded) -> String {
+    loaded.map(|_| ()).expect_err("no identity").to_string()
+}
+
 type Loaded = Result<(Arc<Identity>, Vec<IdentityWarning>), IdentityError>;
 
 const BOTH: [&str; 2] = ["chain.pem", "key.pem"];
@@ -74,17 +79,16 @@ fn nothing_is_read_again_that_did_not_change_and_all_is_said_again() {
     let (identity, warnings) = loaded.expect("an identity");
     assert!(Arc::ptr_eq(&identity, &before));
     assert!(read.is_empty(), "{read:?}");
-    assert!(matches!(&warnings[..], [IdentityWarning::KeyReadableByOthers { .. }]), "{warnings:?}");
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+    assert!(warning.to_string().contains("can be read by every user"), "{warning}");
     // Nobody touched the files, and time went on.
     let (loaded, read) =
         again.again(&before, BOTH, staple, before.not_after() + Duration::from_secs(1));
     let (identity, warnings) = loaded.expect("an identity");
     assert!(read.is_empty(), "{read:?}");
-    assert!(
-        warnings.iter().any(|it| matches!(it, IdentityWarning::Expired { .. })),
-        "{warnings:?}"
-    );
-    assert!(warnings.iter().any(|it| matches!(it, IdentityWarning::StapleExpired { .. })));
+    for words in ["chain.pem expired at", "good.der ran out at"] {
+        assert!(warnings.iter().any(|it| it.to_string().contains(words)), "{warnings:?}");
+    }
     assert!(Arc::ptr_eq(&identity.pair, &before.pair) && identity.stapled.is_none());
 }
 
@@ -123,7 +127,7 @@ fn a_renewed_chain_is_tried_with_the_key_that_is_in_use() {
     again.renew("b", &other);
     fs::rename(again.path("b.pem"), again.path("a.pem")).expect("a file");
     let (loaded, read) = again.again(&renewed, names, None, now());
-    assert!(matches!(loaded, Err(IdentityError::KeyMismatch { .. })));
+    assert!(said(loaded).contains("does not belong to the certificate"));
     assert_eq!(read, ["a.pem"]);
     fs::rename(again.path("b.key"), again.path("a.key")).expect("a file");
     let (loaded, read) = again.again(&renewed, names, None, now());
@@ -132,7 +136,7 @@ fn a_renewed_chain_is_tried_with_the_key_that_is_in_use() {
     let last = loaded.expect("an identity").0;
     again.replace("a.key", KeyPair::generate().expect("a key").serialize_pem());
     let (loaded, read) = again.again(&last, names, None, now());
-    assert!(matches!(loaded, Err(IdentityError::KeyMismatch { .. })));
+    assert!(said(loaded).contains("does not belong to the certificate"));
     assert_eq!(read, ["a.key"]);
 }
 
@@ -210,6 +214,6 @@ fn a_file_that_may_not_be_read_any_more_or_is_gone_is_missed() {
     let before = again.load(BOTH, None, fixture_time());
     fs::rename(again.path("key.pem"), again.path("moved.pem")).expect("a file");
     let (loaded, _) = again.again(&before, BOTH, None, fixture_time());
-    assert!(matches!(loaded, Err(IdentityError::Unreadable { role: FileRole::Key, .. })));
+    assert!(said(loaded).starts_with("cannot read the private key"));
     assert!(again.again(&before, ["chain.pem", "moved.pem"], None, fixture_time()).0.is_ok());
 }
