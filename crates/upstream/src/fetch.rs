@@ -1,4 +1,4 @@
-//! A request without a body, and its response.
+//! The way of a request from server to server, and the fetch of one without a body.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -35,53 +35,30 @@ async fn try_fetch(
     trace: &mut Trace,
     on_interim: &impl Fn(&ResponseHead<Bytes>),
 ) -> Result<UpstreamResponse, UpstreamError> {
-    let mut upstream = Arc::clone(upstream);
-    let mut attempts = upstream.backend.attempts(request.client).by_key(request.key);
+    let mut tries = Tries::new(upstream, request);
     let mut reuse = request.reuse();
-    // The answer of a server that is taken if no other has one.
-    let mut kept: Option<Box<(InFlight, ResponseHead<Bytes>)>> = None;
-    let error = loop {
-        let begun = begin(&mut upstream, pool, &mut attempts, reuse, trace).await;
-        let mut in_flight = match begun {
+    let (in_flight, head, _whole) = loop {
+        let mut in_flight = match begin(&mut tries, pool, reuse, trace).await {
             Ok(in_flight) => in_flight,
-            Err(error) => break error,
+            Err(error) => break tries.earlier(error, trace)?,
         };
-        match ask(&mut in_flight, request, on_interim).await {
-            Ok(head) => {
-                in_flight.note(&head, trace);
-                if request.goes_on_after(head.status(), false)
-                    && in_flight.goes_on(&mut attempts, true, trace)
-                {
-                    kept = Some(Box::new((in_flight, head)));
-                    continue;
-                }
-                return in_flight.answer(head, request.is_head(), true);
-            }
-            Err(error) if in_flight.retries(request, &error, trace) => {
-                in_flight.leave_to(&mut attempts, &error);
-                reuse = Reuse::Nothing;
-            }
-            Err(error)
-                if request.goes_on_behind(&error, false)
-                    && in_flight.goes_on(&mut attempts, false, trace) => {}
-            Err(error) => break error,
+        let answered = ask(&mut in_flight, request, on_interim).await;
+        let answered = answered.map(|head| (head, Sent::Whole));
+        if let Some(answer) = tries.after(in_flight, answered, request, false, &mut reuse, trace)? {
+            break answer;
         }
     };
-    let (in_flight, head) = *kept.ok_or(error)?;
-    in_flight.note_again(&head, trace);
     in_flight.answer(head, request.is_head(), true)
 }
 
 /// Takes a connection. It is apart from what follows it, so that both take the same memory.
 async fn begin(
-    upstream: &mut Arc<Upstream>,
+    tries: &mut Tries,
     pool: &Rc<Pool>,
-    attempts: &mut Attempts,
     reuse: Reuse,
     trace: &mut Trace,
 ) -> Result<InFlight, UpstreamError> {
-    let begin = pin!(InFlight::begin(upstream, pool, attempts, reuse, trace));
-    pool.until_drained(begin).await
+    pool.until_drained(pin!(tries.begin(pool, reuse, trace))).await
 }
 
 async fn ask(
@@ -99,5 +76,101 @@ async fn ask(
             _ if head.hands_over() => return Err(UpstreamError::InternalRedirect),
             _ => return Ok(head),
         }
+    }
+}
+
+/// A request on its way from server to server: whether another one is asked behind one, and whose answer counts in the end.
+pub struct Tries {
+    upstream: Arc<Upstream>,
+    attempts: Attempts,
+    /// The answer of a server that is taken if no other has one.
+    kept: Option<Box<Answered>>,
+}
+
+/// The answer of a server, and the part of the request that it had been sent by then.
+pub type Answered = (InFlight, ResponseHead<Bytes>, Sent);
+
+/// The part of a request that had been sent when its response began.
+pub enum Sent {
+    /// All of it.
+    Whole,
+    /// Not all, and the rest does not follow.
+    Part,
+    /// The rest follows: what the server has not taken yet of a piece, and whether that is the last one.
+    Concurrent(Vec<u8>, bool),
+}
+
+impl Tries {
+    /// Those of a request.
+    pub fn new(upstream: &Arc<Upstream>, request: &OutgoingRequest) -> Self {
+        let attempts = upstream.backend.attempts(request.client).by_key(request.key);
+        let attempts = attempts.beginning_with(request.asked_server);
+        Self { upstream: Arc::clone(upstream), attempts, kept: None }
+    }
+
+    /// Takes a connection, as [`InFlight::begin`] does. No future of its own: each request would have memory for that.
+    ///
+    /// # Errors
+    /// [`UpstreamError`].
+    pub fn begin<'t>(
+        &'t mut self,
+        pool: &'t Rc<Pool>,
+        reuse: Reuse,
+        trace: &'t mut Trace,
+    ) -> impl Future<Output = Result<InFlight, UpstreamError>> + use<'t> {
+        InFlight::begin(&mut self.upstream, pool, &mut self.attempts, reuse, trace)
+    }
+
+    /// Returns the answer that counts, or nothing if a server is to be asked once more. A request that could not have been seen
+    /// by its server is sent again over a new connection, and one that may be repeated goes on to another server as its route says:
+    /// where it has a body, only if that `is_stored`.
+    ///
+    /// # Errors
+    /// [`UpstreamError`], if no server has answered.
+    pub fn after(
+        &mut self,
+        in_flight: InFlight,
+        answered: Result<(ResponseHead<Bytes>, Sent), UpstreamError>,
+        request: &OutgoingRequest,
+        is_stored: bool,
+        reuse: &mut Reuse,
+        trace: &mut Trace,
+    ) -> Result<Option<Answered>, UpstreamError> {
+        match answered {
+            Ok((head, sent)) => {
+                in_flight.note(&head, trace);
+                let goes_on = request.goes_on_after(head.status(), is_stored)
+                    && in_flight.goes_on(&mut self.attempts, true, trace);
+                if !goes_on {
+                    return Ok(Some((in_flight, head, sent)));
+                }
+                // The rest of the body is the next server's from here on.
+                let sent = if matches!(sent, Sent::Whole) { sent } else { Sent::Part };
+                self.kept = Some(Box::new((in_flight, head, sent)));
+            }
+            Err(error) if in_flight.retries(request, &error, trace) => {
+                in_flight.leave_to(&mut self.attempts, &error);
+                *reuse = Reuse::Nothing;
+            }
+            Err(error)
+                if request.goes_on_behind(&error, is_stored)
+                    && in_flight.goes_on(&mut self.attempts, false, trace) => {}
+            Err(error) => return self.earlier(error, trace).map(Some),
+        }
+        Ok(None)
+    }
+
+    /// Returns the answer of an earlier server in place of what went wrong with a later one.
+    ///
+    /// # Errors
+    /// This error, if there is none.
+    pub fn earlier(
+        &mut self,
+        error: UpstreamError,
+        trace: &mut Trace,
+    ) -> Result<Answered, UpstreamError> {
+        let answer = *self.kept.take().ok_or(error)?;
+        answer.0.note_again(&answer.1, trace);
+        Ok(answer)
     }
 }

@@ -34,7 +34,7 @@ use crate::backend::{Backend, Backends, Failure, Outcome, Server};
 
 pub use body::{UpstreamBody, UpstreamResponse};
 pub use error::UpstreamError;
-pub use fetch::fetch;
+pub use fetch::{Answered, Sent, Tries, fetch};
 pub use in_flight::InFlight;
 pub use link::Link;
 pub use link::UNTAKEN_BYTES_MAX;

@@ -14,9 +14,10 @@ use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h1::response::ResponseHead;
 use kettle_runtime::access_log::Destination;
 use kettle_runtime::spool::{SpoolError, Spooled};
-use kettle_upstream::backend::{Attempts, asked_by};
+use kettle_upstream::backend::asked_by;
 use kettle_upstream::{
-    InFlight, OutgoingRequest, Pool, Reuse, Trace, Upstream, UpstreamError, binds_connection,
+    Answered, InFlight, OutgoingRequest, Pool, Reuse, Sent, Trace, Tries, UpstreamError,
+    binds_connection,
 };
 
 use super::buffering::{BodyStore, Buffering, StoreError, buffer_response, store};
@@ -165,72 +166,33 @@ async fn ask(
     request: &mut Request<'_>,
     trace: &mut Trace,
 ) -> Result<Answer, PassError> {
-    let mut upstream = Arc::clone(&route.upstream);
-    let attempts = upstream.backend.attempts(outgoing.client).by_key(outgoing.key);
-    let mut attempts = attempts.beginning_with(outgoing.asked_server);
-    let asks_upgrade = route.is_asked_to_upgrade(request);
     let vouched = route.vouched(request).filter(|(name, _)| *name == AUTHORIZATION);
     let said = request.head.header_values(AUTHORIZATION);
     let is_bound = said.chain(vouched.map(|(_, value)| value)).any(binds_connection);
     let mut reuse = if is_bound { Reuse::Nothing } else { outgoing.reuse() };
-    let is_stored = stored.is_some();
-    // The answer of a server that is passed on if no other takes the request.
-    let mut kept: Option<KeptAnswer> = None;
-    let (in_flight, head, sent) = loop {
+    let mut tries = Tries::new(&route.upstream, outgoing);
+    let answer = loop {
         // The matched value is not named: a name would keep its memory while the server is waited for.
-        let mut in_flight =
-            match begin(&mut upstream, pool, &mut attempts, reuse, request, trace).await {
-                Ok(in_flight) => in_flight,
-                Err(error) => break kept_answer(error, kept, trace)?,
-            };
-        let conversed = converse(route, &mut in_flight, outgoing, stored.as_mut(), request).await;
-        let (head, sent) = match conversed {
-            Ok(answered) => answered,
-            Err(PassError::Upstream(error)) if in_flight.retries(outgoing, &error, trace) => {
-                in_flight.leave_to(&mut attempts, &error);
-                reuse = Reuse::Nothing;
-                continue;
-            }
-            Err(PassError::Upstream(error))
-                if outgoing.goes_on_behind(&error, is_stored)
-                    && in_flight.goes_on(&mut attempts, false, trace) =>
-            {
-                stored.iter_mut().for_each(Spooled::begin_again);
-                continue;
-            }
-            Err(error) => break kept_answer(error, kept, trace)?,
+        let mut in_flight = match begin(&mut tries, pool, reuse, request, trace).await {
+            Ok(in_flight) => in_flight,
+            Err(PassError::Upstream(error)) => break tries.earlier(error, trace)?,
+            Err(error) => return Err(error),
         };
-        in_flight.note(&head, trace);
-        if outgoing.goes_on_after(head.status(), is_stored)
-            && in_flight.goes_on(&mut attempts, true, trace)
+        let conversed = converse(route, &mut in_flight, outgoing, stored.as_mut(), request).await;
+        let answered = match conversed {
+            Ok(answered) => Ok(answered),
+            Err(PassError::Upstream(error)) => Err(error),
+            Err(error) => return Err(error),
+        };
+        let is_stored = stored.is_some();
+        if let Some(answer) =
+            tries.after(in_flight, answered, outgoing, is_stored, &mut reuse, trace)?
         {
-            stored.iter_mut().for_each(Spooled::begin_again);
-            // The rest of the body is the next server's from here on.
-            let sent = if matches!(sent, Sent::Whole) { sent } else { Sent::Part };
-            kept = Some(Box::new((in_flight, head, sent)));
-            continue;
+            break answer;
         }
-        break (in_flight, head, sent);
+        stored.iter_mut().for_each(Spooled::begin_again);
     };
-    pass_on(route, outgoing, stored, request, (in_flight, head, sent), (asks_upgrade, is_bound))
-}
-
-/// An answer, and how much of the request had been sent before it.
-type KeptAnswer = Box<(InFlight, ResponseHead<Bytes>, Sent)>;
-
-/// The answer of an earlier server in place of what went wrong with a later one.
-fn kept_answer(
-    error: PassError,
-    kept: Option<KeptAnswer>,
-    trace: &mut Trace,
-) -> Result<(InFlight, ResponseHead<Bytes>, Sent), PassError> {
-    match (error, kept) {
-        (PassError::Upstream(_), Some(answer)) => {
-            answer.0.note_again(&answer.1, trace);
-            Ok(*answer)
-        }
-        (error, _) => Err(error),
-    }
+    pass_on(route, outgoing, stored, request, answer, is_bound)
 }
 
 /// Makes of a server's answer what the client gets.
@@ -239,9 +201,10 @@ fn pass_on(
     outgoing: &OutgoingRequest,
     stored: &mut Option<Spooled>,
     request: &mut Request<'_>,
-    (in_flight, head, sent): (InFlight, ResponseHead<Bytes>, Sent),
-    (asks_upgrade, is_bound): (bool, bool),
+    (in_flight, head, sent): Answered,
+    is_bound: bool,
 ) -> Result<Answer, PassError> {
+    let asks_upgrade = route.is_asked_to_upgrade(request);
     // One that was asked to change its protocol may believe that it did.
     let may_keep = !asks_upgrade && !is_bound && !outgoing.is_doubtful;
     let is_whole = matches!(sent, Sent::Whole);
@@ -288,24 +251,15 @@ fn pass_on(
 
 /// Takes a connection, unless the client goes away. It is apart from what follows it, so that both take the same memory.
 async fn begin(
-    upstream: &mut Arc<Upstream>,
+    tries: &mut Tries,
     pool: &Rc<Pool>,
-    attempts: &mut Attempts,
     reuse: Reuse,
     request: &mut Request<'_>,
     trace: &mut Trace,
 ) -> Result<InFlight, PassError> {
     // Pinned where they are: each wait that they go through would have a copy of them.
-    let begin = pin!(InFlight::begin(upstream, pool, attempts, reuse, trace));
+    let begin = pin!(tries.begin(pool, reuse, trace));
     Ok(request.body.while_there(pin!(pool.until_drained(begin))).await??)
-}
-
-/// The part of a request that had been sent when its response began.
-enum Sent {
-    Whole,
-    Part,
-    /// The rest follows: what the server has not taken yet of a piece, and whether that is the last one.
-    Concurrent(Vec<u8>, bool),
 }
 
 /// Sends the request, and returns the head of the final response and how much of the request had been sent by then.
