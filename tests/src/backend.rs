@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use crate::setup::unused_ip;
 /// A listening socket that kettle is told to connect to.
 pub struct Backend {
     listener: TcpListener,
+    kept: Mutex<Option<TcpStream>>,
 }
 
 impl Backend {
@@ -29,7 +30,7 @@ impl Backend {
         let listener = TcpListener::bind((unused_ip(), 0)).unwrap();
         // Holds for accept(2) too (socket(7)).
         SockRef::from(&listener).set_read_timeout(Some(patience())).unwrap();
-        Self { listener }
+        Self { listener, kept: Mutex::default() }
     }
 
     /// One that sends back what each connection says, and ends when it does.
@@ -89,8 +90,35 @@ impl Backend {
         socket
     }
 
-    /// Says that nobody has connected besides.
+    /// The connection that the next request comes on, which is kept for those behind it: the last one of these, or a new one
+    /// where kettle had not put that back yet when it needed one.
+    #[must_use]
+    pub fn next(&self) -> TcpStream {
+        self.asked(&mut self.kept.lock().unwrap()).try_clone().unwrap()
+    }
+
+    /// The same, with the head of the request read.
+    #[must_use]
+    pub fn next_request(&self) -> TcpStream {
+        let mut socket = self.next();
+        read_head(&mut socket);
+        socket
+    }
+
+    /// Answers the next request on such a connection, and returns its head.
+    pub fn answer(&self, response: &str) -> String {
+        answer(&mut self.next(), response)
+    }
+
+    /// Says that nobody has connected besides, or asked on the connection that is kept.
+    #[track_caller]
     pub fn assert_unasked(&self) {
+        if let Some(kept) = &*self.kept.lock().unwrap() {
+            kept.set_nonblocking(true).unwrap();
+            let asked = kept.peek(&mut [0]);
+            kept.set_nonblocking(false).unwrap();
+            assert!(!asked.is_ok_and(|bytes| bytes > 0), "the backend was asked");
+        }
         self.listener.set_nonblocking(true).unwrap();
         let asked = self.listener.accept();
         self.listener.set_nonblocking(false).unwrap();

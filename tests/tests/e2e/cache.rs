@@ -25,20 +25,21 @@ mod stopped;
 mod validations;
 mod writes;
 
-use std::io::{ErrorKind, Read};
-use std::net::TcpStream;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::Stdio;
+use std::thread;
 
-use kettle_tests::backend::{Backend, answer, backend, read_head};
-use kettle_tests::client::{Client, Dialer};
-use kettle_tests::environment::wait_until;
-use kettle_tests::http::{Connection, Response, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use kettle_tests::backend::{answer, read_head};
+use kettle_tests::mounted::Mounted;
+use kettle_tests::prelude::*;
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 /// A server whose site keeps the responses of a backend that a test answers by hand.
 struct Cached {
     kettle: Kettle,
+    metrics: SocketAddr,
     backend: Backend,
     folder: TempDir,
 }
@@ -77,12 +78,14 @@ impl Cached {
             "[[cache]]\nname = \"main\"\ndirectory = \"{}\"\n{store}\n",
             folder.path().display()
         );
+        let metrics = unused_address();
         let setup = setup
+            .metrics(metrics)
             .more(&format!("{route}{settings}\n"))
             // However long a test takes: a connection that ends is no request.
             .more(&self::backend("app", "keep_alive_timeout = \"1h\"", &[backend.address()]))
             .more(&cache);
-        Self { kettle: Kettle::start(setup), backend, folder }
+        Self { kettle: Kettle::start(setup), metrics, backend, folder }
     }
 
     fn client(&self) -> Client {
@@ -100,32 +103,114 @@ impl Cached {
         self.ask("GET", target, "")
     }
 
-    /// An object gets its name after its last byte was sent.
+    /// Asks for what the store has.
+    #[track_caller]
+    fn hit(&self, target: &str) -> Response {
+        let hit = self.get(target);
+        assert_hit(&hit);
+        hit
+    }
+
+    /// Waits until the store has an object, which gets its name after its last byte was sent.
+    #[track_caller]
     fn wait_until_kept(&self, target: &str) {
-        wait_until(target, || status(&self.get(target)).starts_with("kettle; hit"));
+        wait_until(target, || is_hit(&self.get(target)));
     }
 
     /// A small response is written behind its answer.
+    #[track_caller]
     fn wait_for_objects(&self, count: usize) {
         let expected = format!("main: {count} object");
         let status = || self.kettle.ctl(&["cache", "status"]).succeed();
         wait_until(&expected, || status().contains(&expected));
     }
 
-    /// Asks, lets the backend answer on this connection or a new one, and reads what comes of it.
-    fn get_through(
-        &self,
-        server: &mut Option<TcpStream>,
-        target: &str,
-        headers: &str,
-        response: &str,
-    ) -> (Response, String) {
-        let mut client = self.client();
-        client.send(&request("GET", target, headers)).unwrap();
-        let server = self.backend.asked(server);
-        let head = answer(server, response);
+    fn scrape(&self) -> String {
+        scrape(self.metrics)
+    }
+
+    /// A figure of the store.
+    fn figure(&self, name: &str) -> usize {
+        figure(&self.scrape(), name)
+    }
+
+    /// Waits until it is this.
+    #[track_caller]
+    fn wait_for_figure(&self, name: &str, value: usize) {
+        wait_until(&format!("{name} is {value}"), || self.figure(name) == value);
+    }
+
+    /// Waits until so many wait for what others have asked for.
+    #[track_caller]
+    fn wait_for_waiters(&self, count: usize) {
+        self.wait_for_figure("waiters", count);
+    }
+
+    /// Asks, lets the backend answer, and reads what comes of it.
+    fn get_through(&self, target: &str, headers: &str, response: &str) -> (Response, String) {
+        let mut client = self.kettle.ask(&request("GET", target, headers));
+        let head = self.backend.answer(response);
         (client.response(), head)
     }
+
+    /// Gets what the backend has: these fields and this body.
+    #[track_caller]
+    fn fetch(&self, target: &str, fields: &str, body: &str) -> Response {
+        let (response, _) = self.get_through(target, "", &ok(fields, body));
+        let is_same = response.body == body.as_bytes();
+        assert!(is_same, "{target}: {}{:.99}", response.head, response.body.escape_ascii());
+        response
+    }
+
+    /// The same, and waits until the store has it.
+    #[track_caller]
+    fn keep(&self, target: &str, fields: &str, body: &str) -> Response {
+        let response = self.fetch(target, fields, body);
+        self.wait_until_kept(target);
+        response
+    }
+
+    /// Writes to a target.
+    #[track_caller]
+    fn write(&self, target: &str) {
+        let mut client = self.kettle.ask(&request("POST", target, "Content-Length: 0\r\n"));
+        self.backend.answer(&ok("", "done"));
+        assert_eq!(client.response().body, b"done", "{target}");
+    }
+
+    /// Has the program forget what these words name, and returns what it says of that.
+    fn purge(&self, words: &[&str]) -> String {
+        self.kettle.ctl(&[&["cache", "purge"], words].concat()).succeed()
+    }
+}
+
+/// A figure of the store among the metrics.
+fn figure(metrics: &str, name: &str) -> usize {
+    let name = format!("kettle_cache_{name}{{store=\"main\"}} ");
+    let value = metrics.lines().find_map(|line| line.strip_prefix(&name));
+    value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{name}\n{metrics}"))
+}
+
+/// A folder on a disk of its own, or a note that the test is skipped.
+fn tmpfs(options: &str) -> Option<(TempDir, Mounted)> {
+    let folder = TempDir::new().unwrap();
+    let mounted = Mounted::at(folder.path().into(), "tmpfs", options, Stdio::null());
+    if mounted.is_err() {
+        skip("no tmpfs can be mounted here");
+    }
+    Some((folder, mounted.ok()?))
+}
+
+/// Fresh for longer than a test takes.
+const FRESH: &str = "Cache-Control: max-age=100\r\n";
+
+fn is_hit(response: &Response) -> bool {
+    status(response).starts_with("kettle; hit")
+}
+
+#[track_caller]
+fn assert_hit(response: &Response) {
+    assert!(is_hit(response), "{}", response.head);
 }
 
 /// That the backend was asked nothing more on this connection.

@@ -1,19 +1,7 @@
 //! The backend's answers of now, beside those of before that are still kept; and requests for the same in other words.
 
-use std::io::Write;
-use std::net::TcpStream;
-use std::thread;
+use super::*;
 
-use kettle_tests::client::Dialer;
-use kettle_tests::environment::wait_until;
-use kettle_tests::http::{Connection, Response, request};
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::scrape;
-use rustix::process::Signal;
-
-use super::{Cached, answer, ok, read_head, status};
-
-const FRESH: &str = "Cache-Control: max-age=100\r\n";
 /// Stale at once, and good for more than that.
 const AGING: &str = "Cache-Control: max-age=0, stale-if-error=1000\r\nETag: \"a\"\r\n";
 const AHEAD: &str = "Cache-Control: max-age=0, stale-while-revalidate=1000\r\nETag: \"a\"\r\n";
@@ -28,19 +16,18 @@ fn another_answer_that_is_not_kept_takes_the_place_of_what_was() {
     ] {
         let newer = format!("HTTP/1.1 {line}\r\n{fields}Content-Length: 3\r\n\r\nnew");
         let cached = Cached::start("");
-        let mut server = None;
-        cached.get_through(&mut server, "/app/x", "", &ok(AGING, "old"));
+        cached.fetch("/app/x", AGING, "old");
         cached.wait_for_objects(1);
-        let (response, head) = cached.get_through(&mut server, "/app/x", "", &newer);
+        let (response, head) = cached.get_through("/app/x", "", &newer);
         assert!(head.contains("if-none-match"), "{head}");
         assert_eq!(response.body, b"new");
         cached.wait_for_objects(0);
         // The same where nobody waits for it.
-        cached.get_through(&mut server, "/app/y", "", &ok(AHEAD, "old"));
+        cached.fetch("/app/y", AHEAD, "old");
         wait_until("it is stale", || {
             status(&cached.get("/app/y")).contains("stale-while-revalidate")
         });
-        answer(cached.backend.asked(&mut server), &newer);
+        cached.backend.answer(&newer);
         cached.wait_for_objects(0);
     }
 }
@@ -50,9 +37,8 @@ fn another_answer_that_is_not_kept_takes_the_place_of_what_was() {
 fn an_error_that_is_kept_has_the_page_of_its_route() {
     let route = "intercept_errors = true\nerror_pages = { 404 = { redirect = \"/start\" } }";
     let cached = Cached::set_up(Setup::default(), route, "", "");
-    let mut server = None;
     let gone = format!("HTTP/1.1 404 Not Found\r\n{FRESH}Content-Length: 5\r\n\r\ntrace");
-    let (response, _) = cached.get_through(&mut server, "/app/x", "", &gone);
+    let (response, _) = cached.get_through("/app/x", "", &gone);
     assert_eq!(response.status, 302);
     cached.wait_for_objects(1);
     for _ in 0..2 {
@@ -63,33 +49,31 @@ fn an_error_that_is_kept_has_the_page_of_its_route() {
 #[test]
 fn an_error_takes_the_place_of_nothing() {
     let cached = Cached::start("");
-    let mut server = None;
-    cached.get_through(&mut server, "/app/x", "", &ok(AGING, "old"));
+    cached.fetch("/app/x", AGING, "old");
     cached.wait_for_objects(1);
     for _ in 0..2 {
         let error = "HTTP/1.1 503 No\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\r\n";
-        let (response, _) = cached.get_through(&mut server, "/app/x", "", error);
+        let (response, _) = cached.get_through("/app/x", "", error);
         assert_eq!(status(&response), "kettle; hit; detail=stale-if-error");
     }
     // One without leave to be used instead stays to be asked about.
     let plain = "Cache-Control: max-age=0\r\nETag: \"a\"\r\n";
-    cached.get_through(&mut server, "/app/y", "", &ok(plain, "old"));
+    cached.fetch("/app/y", plain, "old");
     cached.wait_for_objects(2);
     let error = "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n";
-    assert_eq!(cached.get_through(&mut server, "/app/y", "", error).0.status, 500);
+    assert_eq!(cached.get_through("/app/y", "", error).0.status, 500);
     cached.wait_for_objects(2);
 }
 
 #[test]
 fn a_variant_that_is_not_kept_leaves_others_to_be_kept() {
     let cached = Cached::start("vary = [\"X-V\"]");
-    let mut server = None;
     let unkept = ok("Cache-Control: no-store\r\n", "odd");
     for expected in ["kettle; fwd=uri-miss", "kettle; fwd=bypass; detail=not-kept"] {
-        let (response, _) = cached.get_through(&mut server, "/app/x", "X-V: odd\r\n", &unkept);
+        let (response, _) = cached.get_through("/app/x", "X-V: odd\r\n", &unkept);
         assert_eq!(status(&response), expected);
     }
-    let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "even"));
+    let response = cached.fetch("/app/x", FRESH, "even");
     assert_eq!(status(&response), "kettle; fwd=uri-miss; stored");
 }
 
@@ -97,8 +81,7 @@ fn a_variant_that_is_not_kept_leaves_others_to_be_kept() {
 fn a_head_longer_than_records_goes_before_a_file() {
     let cached = Cached::start("");
     let (fields, body) = (format!("{FRESH}X-Long: {:x<60000}\r\n", ""), "y".repeat(200_000));
-    let (response, _) = cached.get_through(&mut None, "/app/x", "", &ok(&fields, &body));
-    cached.wait_until_kept("/app/x");
+    let response = cached.keep("/app/x", &fields, &body);
     for response in [response, cached.get("/app/x")] {
         assert_eq!(response.header("x-long").map(str::len), Some(60_000));
         assert!(response.body == body.as_bytes(), "{}", status(&response));
@@ -108,17 +91,15 @@ fn a_head_longer_than_records_goes_before_a_file() {
 #[test]
 fn a_get_with_an_empty_body_or_an_upgrade_that_nobody_takes_is_a_get() {
     let cached = Cached::start("");
-    let mut server = None;
-    cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "kept"));
-    cached.wait_until_kept("/app/x");
+    cached.keep("/app/x", FRESH, "kept");
     for headers in ["Content-Length: 0\r\n", "Connection: upgrade\r\nUpgrade: websocket\r\n"] {
         let hit = cached.ask("GET", "/app/x", headers);
-        assert!(status(&hit).starts_with("kettle; hit"), "{headers}: {}", status(&hit));
+        assert_hit(&hit);
     }
     // Its head does not say whether anything comes, so the store is not asked.
     let mut client = cached.kettle.ask(&request("GET", "/app/x", "Transfer-Encoding: chunked\r\n"));
     client.send(b"0\r\n\r\n").unwrap();
-    answer(cached.backend.asked(&mut server), &ok(FRESH, "passed"));
+    cached.backend.answer(&ok(FRESH, "passed"));
     assert_eq!(status(&client.response()), "kettle; fwd=method");
 }
 
@@ -126,8 +107,7 @@ fn a_get_with_an_empty_body_or_an_upgrade_that_nobody_takes_is_a_get() {
 fn a_range_that_a_whole_response_speaks_of_is_not_kept() {
     let cached = Cached::start("");
     let fields = format!("{FRESH}Content-Range: bytes 0-3/10\r\n");
-    cached.get_through(&mut None, "/app/x", "", &ok(&fields, "1234"));
-    cached.wait_until_kept("/app/x");
+    cached.keep("/app/x", &fields, "1234");
     let part = cached.ask("GET", "/app/x", "Range: bytes=1-1\r\n");
     assert_eq!((part.status, part.header("content-range")), (206, Some("bytes 1-1/4")));
 }
@@ -135,10 +115,8 @@ fn a_range_that_a_whole_response_speaks_of_is_not_kept() {
 #[test]
 fn a_url_may_be_purged_in_any_spelling() {
     let cached = Cached::start("");
-    let mut server = None;
     for url in ["HTTPS://LOCALHOST:443/app/x", "https://localhost./app/y/../x#z"] {
-        cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "kept"));
-        cached.wait_until_kept("/app/x");
+        cached.keep("/app/x", FRESH, "kept");
         let said = cached.kettle.ctl(&["cache", "purge", url]).succeed();
         assert!(said.contains("forgotten"), "{said}");
         cached.wait_for_objects(0);
@@ -161,16 +139,13 @@ fn what_is_purged_while_the_backend_fails_is_no_better_than_its_failure() {
         // Those that go past the store, too.
         for credentials in ["", "Authorization: Basic YTpi\r\n"] {
             let cached = Cached::start("tags = \"X-Tags\"\nstale_if_error = \"1h\"");
-            let mut server = None;
-            cached.get_through(&mut server, "/app/x", "", &ok(fields, "old"));
+            cached.fetch("/app/x", fields, "old");
             cached.wait_for_objects(1);
             let mut client = cached.kettle.ask(&request("GET", "/app/x", credentials));
-            let server = cached.backend.asked(&mut server);
-            read_head(server);
+            let mut server = cached.backend.next();
+            read_head(&mut server);
             if way.is_empty() {
-                let mut writer = cached.kettle.ask(&request("POST", "/app/x", ""));
-                answer(&mut cached.backend.accept(), &ok("", "written"));
-                assert_eq!(writer.response().body, b"written");
+                cached.write("/app/x");
             } else {
                 let words: Vec<_> = ["cache", "purge"].into_iter().chain(way.split(' ')).collect();
                 let _ = cached.kettle.ctl(&words).succeed();
@@ -185,15 +160,13 @@ fn what_is_purged_while_the_backend_fails_is_no_better_than_its_failure() {
 #[test]
 fn what_the_backend_calls_public_is_for_all_whatever_clients_are_told() {
     let cached = Cached::of_route("headers = { cache-control = \"no-store\" }");
-    let mut server = None;
     let cookie = "Cookie: a=b\r\n";
     let is_hit = |target| status(&cached.ask("GET", target, cookie)).starts_with("kettle; hit");
     for (target, fields) in [
         ("/app/x", "Cache-Control: public, max-age=100\r\n"),
         ("/app/y", "Cache-Control: s-maxage=100\r\nConnection: cache-control\r\n"),
     ] {
-        cached.get_through(&mut server, target, "", &ok(fields, "body"));
-        cached.wait_until_kept(target);
+        cached.keep(target, fields, "body");
         assert!(is_hit(target), "{target}");
     }
     // A 304 takes it back where it says otherwise, and leaves it where it says nothing.
@@ -201,43 +174,39 @@ fn what_the_backend_calls_public_is_for_all_whatever_clients_are_told() {
         [("/app/silent", "", true), ("/app/other", "Cache-Control: max-age=100\r\n", false)]
     {
         let aged = "Cache-Control: public, max-age=600\r\nAge: 600\r\nETag: \"v1\"\r\n";
-        cached.get_through(&mut server, target, "", &ok(aged, "body"));
+        cached.fetch(target, aged, "body");
         let same = format!("HTTP/1.1 304 X\r\n{fields}\r\n");
-        cached.get_through(&mut server, target, "", &same);
+        cached.get_through(target, "", &same);
         if is_for_all {
             assert!(is_hit(target), "{target}");
             continue;
         }
-        let (response, _) = cached.get_through(&mut server, target, cookie, &ok("", "own"));
+        let (response, _) = cached.get_through(target, cookie, &ok("", "own"));
         assert_eq!(status(&response), "kettle; fwd=request; detail=credentials");
     }
 }
 
 /// What a client gets that asks when the time for what is stale is over, and joins what is fetched ahead.
-fn joined_ahead(meanwhile: impl FnOnce(&Cached, &mut Option<TcpStream>)) -> (Cached, Response) {
-    let metrics = unused_address();
-    let setup = Setup::default().set("limits", "revalidate = \"0s\"").metrics(metrics);
-    let cached = Cached::set_up(setup, "", "", "");
-    let mut server = None;
+fn joined_ahead(meanwhile: impl FnOnce(&Cached)) -> (Cached, Response) {
+    let cached = Cached::start("");
     let ahead = "Cache-Control: max-age=0, stale-while-revalidate=3\r\nETag: \"a\"\r\n";
-    cached.get_through(&mut server, "/app/x", "", &ok(ahead, "old"));
+    cached.fetch("/app/x", ahead, "old");
     let address = cached.kettle.address();
     let joined = thread::spawn(move || {
         let ask = || Dialer::default().connect(address).get("/app/x");
         std::iter::repeat_with(ask).find(|response| response.body != b"old").unwrap()
     });
-    let has_joined = "kettle_cache_waiters{store=\"main\"} 1\n";
-    wait_until("another waits for it", || scrape(metrics).contains(has_joined));
-    meanwhile(&cached, &mut server);
+    cached.wait_for_waiters(1);
+    meanwhile(&cached);
     (cached, joined.join().unwrap())
 }
 
 #[test]
 fn who_joins_what_is_fetched_ahead_gets_the_error_of_the_backend_itself() {
-    let (_, response) = joined_ahead(|cached, server| {
+    let (_, response) = joined_ahead(|cached| {
         let failure = "HTTP/1.1 503 X\r\nContent-Length: 3\r\n\r\nown";
         for _ in 0..2 {
-            answer(cached.backend.asked(server), failure);
+            cached.backend.answer(failure);
         }
     });
     assert_eq!((response.status, &*response.body), (503, &b"own"[..]));
@@ -245,12 +214,12 @@ fn who_joins_what_is_fetched_ahead_gets_the_error_of_the_backend_itself() {
 
 #[test]
 fn who_joins_what_is_fetched_ahead_is_waited_for_at_a_stop() {
-    let (mut cached, response) = joined_ahead(|cached, server| {
+    let (mut cached, response) = joined_ahead(|cached| {
         let mut half = cached.kettle.ask(b"GET /app/half HTTP/1.1\r\n");
         cached.kettle.signal(Signal::TERM);
         // It has more than a second, in which what nobody needs is given up.
         half.end();
-        answer(cached.backend.asked(server), &ok(FRESH, "new"));
+        cached.backend.answer(&ok(FRESH, "new"));
     });
     assert_eq!((response.status, &*response.body), (200, &b"new"[..]));
     assert!(cached.kettle.ended().status.success());

@@ -1,18 +1,10 @@
 //! The events while an object arrives: others ask otherwise, the backend says something first, somebody writes or purges.
 
-use std::io::Write;
-use std::thread;
+use kettle_tests::http::get;
 
-use kettle_tests::environment::wait_until;
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::scrape;
-use rustix::process::Signal;
-
-use super::{Cached, answer, assert_unasked, ok, ok_head, read_head, status};
+use super::*;
 use crate::http2::frames::*;
 
-const FRESH: &str = "Cache-Control: max-age=100\r\n";
 const STALE: &str = "Cache-Control: max-age=0\r\nETag: \"v1\"\r\n";
 
 /// The chunked head of a response and its first three bytes.
@@ -137,18 +129,14 @@ fn who_shows_credentials_shares_nothing_that_arrives() {
 
 #[test]
 fn what_turns_out_to_vary_goes_to_those_it_was_made_for() {
-    let listen = unused_address();
-    let setup = Setup::default().metrics(listen);
-    let cached = Cached::set_up(setup, "", "", "");
+    let cached = Cached::start("");
     let mut first = cached.kettle.ask(&get("/app/x"));
-    let mut server = cached.backend.accept_request();
+    let mut server = cached.backend.next_request();
     let mut other = cached.kettle.ask(&request("GET", "/app/x", "X-Kind: b\r\n"));
-    let has_joined = "kettle_cache_waiters{store=\"main\"} 1\n";
-    wait_until("another waits", || scrape(listen).contains(has_joined));
+    cached.wait_for_waiters(1);
     server.write_all(ok(&format!("{FRESH}Vary: X-Kind\r\n"), "none").as_bytes()).unwrap();
     assert_eq!(first.response().body, b"none");
-    let mut server = Some(server);
-    let head = answer(cached.backend.asked(&mut server), &ok(FRESH, "of b"));
+    let head = cached.backend.answer(&ok(FRESH, "of b"));
     assert!(head.contains("X-Kind: b"), "{head}");
     let response = other.response();
     assert_eq!((&*response.body, status(&response)), (&b"of b"[..], "kettle; fwd=vary-miss"));
@@ -163,16 +151,13 @@ fn a_write_that_is_answered_early_is_over_with_its_response() {
     writing.write_all(ok_head("", 4).as_bytes()).unwrap();
     writer.response_head();
     // Somebody reads in the middle of it, and what that reads is kept.
-    let mut server = None;
-    cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "half new"));
-    cached.wait_until_kept("/app/x");
+    cached.keep("/app/x", FRESH, "half new");
     writer.send(b"est").unwrap();
     writing.write_all(b"half").unwrap();
     assert_eq!(writer.receive_exactly(4), b"half");
     // What was kept goes a moment after the response's last byte.
     thread::scope(|threads| {
-        let answering =
-            threads.spawn(|| answer(cached.backend.asked(&mut server), &ok(FRESH, "newest")));
+        let answering = threads.spawn(|| cached.backend.answer(&ok(FRESH, "newest")));
         while cached.get("/app/x").body != b"newest" {
             assert!(!answering.is_finished(), "the backend was not asked again");
         }
@@ -182,15 +167,15 @@ fn a_write_that_is_answered_early_is_over_with_its_response() {
 #[test]
 fn what_is_purged_while_it_is_validated_comes_anew() {
     let cached = Cached::start("");
-    let mut server = None;
-    cached.get_through(&mut server, "/app/x", "", &ok(STALE, "old"));
+    cached.fetch("/app/x", STALE, "old");
     let mut client = cached.kettle.ask(&get("/app/x"));
-    let head = read_head(cached.backend.asked(&mut server));
+    let mut server = cached.backend.next();
+    let head = read_head(&mut server);
     assert!(head.contains("if-none-match: \"v1\""), "{head}");
-    let _ = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
+    cached.purge(&["https://localhost/app/x"]);
     let same = format!("HTTP/1.1 304 X\r\nETag: \"v1\"\r\n{FRESH}\r\n");
-    server.as_mut().unwrap().write_all(same.as_bytes()).unwrap();
-    let head = answer(cached.backend.asked(&mut server), &ok(FRESH, "new"));
+    server.write_all(same.as_bytes()).unwrap();
+    let head = cached.backend.answer(&ok(FRESH, "new"));
     assert!(!head.contains("if-none-match"), "{head}");
     assert_eq!(client.response().body, b"new");
     cached.wait_until_kept("/app/x");
@@ -203,21 +188,20 @@ fn a_304_that_a_purge_has_overtaken_leaves_what_came_since() {
     for (target, fields, is_fresh) in
         [("/app/x", FRESH, true), ("/app/y", "Cache-Control: no-cache\r\n", false)]
     {
-        let mut server = None;
-        cached.get_through(&mut server, target, "", &ok(STALE, "old"));
+        cached.fetch(target, STALE, "old");
         let mut client = cached.kettle.ask(&get(target));
-        read_head(cached.backend.asked(&mut server));
-        let purge = ["cache", "purge", &format!("https://localhost{target}")];
-        let _ = cached.kettle.ctl(&purge).succeed();
-        let newer = format!("ETag: \"v2\"\r\n{fields}");
-        cached.get_through(&mut None, target, "", &ok(&newer, "new"));
+        let mut server = cached.backend.next_request();
+        cached.purge(&[&format!("https://localhost{target}")]);
+        let newer = format!("Connection: close\r\nETag: \"v2\"\r\n{fields}");
+        cached.fetch(target, &newer, "new");
         if is_fresh {
             cached.wait_until_kept(target);
         }
         let same = format!("HTTP/1.1 304 X\r\nETag: \"v1\"\r\n{FRESH}\r\n");
-        server.as_mut().unwrap().write_all(same.as_bytes()).unwrap();
+        server.write_all(same.as_bytes()).unwrap();
         if !is_fresh {
             // It says nothing of what came since.
+            let mut server = Some(server);
             let head = answer(cached.backend.asked(&mut server), &ok(FRESH, "newest"));
             assert!(!head.contains("\"v1\""), "{head}");
         }
@@ -228,8 +212,7 @@ fn a_304_that_a_purge_has_overtaken_leaves_what_came_since() {
 
 #[test]
 fn what_is_written_and_purged_beside_it_leaves_one_request_to_all_who_wait() {
-    let listen = unused_address();
-    let cached = Cached::set_up(Setup::default().metrics(listen), "", "", "");
+    let cached = Cached::start("");
     let mut first = cached.kettle.ask(&get("/app/x"));
     let mut server = cached.backend.accept_request();
     let mut writer = cached.kettle.ask(&request("POST", "/app/other", ""));
@@ -239,9 +222,7 @@ fn what_is_written_and_purged_beside_it_leaves_one_request_to_all_who_wait() {
     let prefix = ["cache", "purge", "--prefix", "https://localhost/app/other/"];
     let _ = cached.kettle.ctl(&prefix).succeed();
     let mut second = cached.kettle.ask(&get("/app/x"));
-    while !scrape(listen).contains("kettle_cache_waiters{store=\"main\"} 1\n") {
-        assert_unasked(&idle);
-    }
+    cached.wait_for_waiters(1);
     server.write_all(ok(FRESH, "one for both").as_bytes()).unwrap();
     for client in [&mut first, &mut second] {
         assert_eq!(client.response().body, b"one for both");
@@ -256,13 +237,7 @@ fn a_write_that_is_taken_back_has_left_nothing_of_what_was_there() {
     let mut frames = Frames::connect(&cached.kettle, &[]);
     let targets: Vec<_> = (0..10).map(|number| format!("/app/{number}")).collect();
     for (stream, target) in (1..).step_by(2).zip(&targets) {
-        cached.get_through(
-            &mut None,
-            target,
-            "",
-            &ok(&format!("{FRESH}Connection: close\r\n"), "old"),
-        );
-        cached.wait_until_kept(target);
+        cached.keep(target, &format!("{FRESH}Connection: close\r\n"), "old");
         let post = fields("POST", target, &[]);
         frames.send(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &post));
         let mut server = cached.backend.accept_request();

@@ -1,13 +1,6 @@
 //! Hits that need no disk: the worker finds them by itself, and calls no more than it has to.
 
-use kettle_tests::client::Client;
-use kettle_tests::environment::wait_until;
-use kettle_tests::http::{Connection, request};
-use kettle_tests::setup::Setup;
-use kettle_tests::tool::Tool;
-use rustix::process::Signal;
-
-use super::{Cached, ok, status};
+use super::*;
 
 const FRESH: &str = "Connection: close\r\nCache-Control: max-age=1000\r\n";
 
@@ -20,7 +13,7 @@ fn hit(client: &mut Client, number: usize) {
     client.send(&request("GET", &format!("/app/{number}"), "")).unwrap();
     let response = client.response();
     assert_eq!(response.body, body(number).as_bytes());
-    assert!(status(&response).starts_with("kettle; hit"), "{}", status(&response));
+    assert_hit(&response);
 }
 
 fn body(number: usize) -> String {
@@ -36,7 +29,7 @@ fn a_hit_from_the_page_cache_is_found_by_the_worker() {
     let mut cached = Cached::set_up(setup, "", "", "");
     for number in 0..WARM + COUNTED {
         let response = ok(FRESH, &body(number));
-        cached.get_through(&mut None, &format!("/app/{number}"), "", &response);
+        cached.get_through(&format!("/app/{number}"), "", &response);
     }
     cached.wait_for_objects(WARM + COUNTED);
     let mut client = cached.client();

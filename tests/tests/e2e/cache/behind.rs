@@ -1,17 +1,8 @@
 //! Small responses that arrive faster than their disk takes them: their fetches wait, and what arrives is kept.
 
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
-use kettle_tests::client::{Client, Dialer};
-use kettle_tests::environment::wait_until;
-use kettle_tests::http::{Connection, get};
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::{Tool, scrape};
-use rustix::process::Signal;
-
-use super::{Cached, ok, status};
+use super::*;
 
 const OBJECTS: usize = 4_000;
 /// Few enough that all of them have room in time on a busy machine, where an object takes several milliseconds.
@@ -48,17 +39,16 @@ fn ask_for_all(address: SocketAddr) -> usize {
 
 fn ask_for_hit(client: &mut Client) -> bool {
     client.send(&get("/app/hot")).unwrap();
-    status(&client.response()).starts_with("kettle; hit")
+    is_hit(&client.response())
 }
 
 #[test]
 fn what_arrives_faster_than_the_disk_takes_it_is_kept() {
-    let metrics = unused_address();
     // Each object takes its disk a millisecond at least.
     let slow = ["strace", "-f", "-qq", "--seccomp-bpf", "-o", "/dev/null", "-e", "trace=linkat"];
     let slow = [&slow[..], &["-e", "inject=linkat:delay_enter=1000", "setpriv"]].concat();
     let launcher = [&slow[..], &["--pdeathsig", "KILL"]].concat();
-    let setup = Setup::default().metrics(metrics).launched_by(&launcher);
+    let setup = Setup::default().launched_by(&launcher);
     let cached = Cached::set_up(setup, "", "", "");
     let address = cached.kettle.address();
     cached.backend.answer_all(&ok("Cache-Control: max-age=1000\r\n", &"x".repeat(BODY_BYTES)));
@@ -66,10 +56,9 @@ fn what_arrives_faster_than_the_disk_takes_it_is_kept() {
     assert!(!ask_for_hit(&mut client));
     wait_until("it is kept", || ask_for_hit(&mut client));
     assert_eq!(ask_for_all(address), 0);
-    let written = "kettle_cache_unwritten_objects{store=\"main\"} 0\n";
-    wait_until(written, || scrape(metrics).contains(written));
+    cached.wait_for_figure("unwritten_objects", 0);
     let hits = ask_for_all(address);
-    assert!(hits >= OBJECTS * 99 / 100, "{hits} are kept:\n{}", scrape(metrics));
+    assert!(hits >= OBJECTS * 99 / 100, "{hits} are kept:\n{}", cached.scrape());
 }
 
 #[test]

@@ -1,20 +1,15 @@
 //! The ends of the bodies of backends, and which of them are kept: one that broke off never is.
 
-use std::io::Write;
 use std::time::Duration;
 
 use kettle_tests::backend::in_tls;
-use kettle_tests::client::{Client, End};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::http::{Connection, get};
 use rustls::version::{TLS12, TLS13};
 use socket2::SockRef;
 
-use super::{Cached, answer, assert_unasked, ok, ok_head, read_head, status};
+use super::*;
 use crate::proxy::any_response;
 use crate::tunnel::VERIFIED;
 
-const FRESH: &str = "Cache-Control: max-age=100\r\n";
 const OLD_GET: &[u8] = b"GET /app/x HTTP/1.0\r\nHost: localhost\r\n\r\n";
 
 /// More than is answered from memory.
@@ -119,20 +114,19 @@ fn a_backend_that_dies_before_its_last_chunk_cuts_a_hundred_clients_and_is_asked
 fn bodies_about_the_bounds_come_whole_and_are_kept_up_to_the_longest() {
     const LONGEST: usize = 70_000;
     let cached = Cached::with_store("", &format!("max_object = {LONGEST}"));
-    let mut server = None;
     for bytes in [65_535, 65_536, 65_537, LONGEST - 1, LONGEST, LONGEST + 1] {
         for is_chunked in [false, true] {
             let (target, body) = (format!("/app/{bytes}/{is_chunked}"), content(bytes));
-            let mut ask = || {
+            let ask = || {
                 let mut client = cached.kettle.ask(&get(&target));
-                let socket = cached.backend.asked(&mut server);
+                let mut socket = cached.backend.next();
                 if is_chunked {
                     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n";
-                    answer(socket, &format!("{head}{FRESH}\r\n{bytes:x}\r\n"));
+                    answer(&mut socket, &format!("{head}{FRESH}\r\n{bytes:x}\r\n"));
                     socket.write_all(&body).unwrap();
                     socket.write_all(b"\r\n0\r\n\r\n").unwrap();
                 } else {
-                    answer(socket, &ok_head(FRESH, bytes as u64));
+                    answer(&mut socket, &ok_head(FRESH, bytes as u64));
                     socket.write_all(&body).unwrap();
                 }
                 let response = any_response(&mut client);
@@ -156,14 +150,13 @@ fn bodies_about_the_bounds_come_whole_and_are_kept_up_to_the_longest() {
 fn a_response_with_two_lengths_is_no_response_and_what_is_stale_may_do() {
     let cached = Cached::start("stale_if_error = \"1h\"");
     let twice = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd";
-    let (refused, _) = cached.get_through(&mut None, "/app/x", "", twice);
+    let (refused, _) = cached.get_through("/app/x", "", twice);
     assert_eq!((refused.status, status(&refused)), (502, "kettle; fwd=uri-miss"));
     let reason = cached.kettle.entry("/app/x");
     assert_eq!(reason.text("upstream_failure"), "content_length_repeated");
-    let mut server = None;
     let stale = "Cache-Control: max-age=0\r\nETag: \"a\"\r\n";
-    cached.get_through(&mut server, "/app/x", "", &ok(stale, "old"));
-    let (response, _) = cached.get_through(&mut server, "/app/x", "", twice);
+    cached.fetch("/app/x", stale, "old");
+    let (response, _) = cached.get_through("/app/x", "", twice);
     assert_eq!((response.status, &*response.body), (200, &b"old"[..]));
 }
 
@@ -174,14 +167,13 @@ fn statuses_that_nobody_asked_for_are_passed_on_and_not_kept() {
         "HTTP/1.1 206 X\r\nContent-Range: bytes 0-2/9\r\nContent-Length: 3\r\n{FRESH}\r\nabc"
     );
     let same = format!("HTTP/1.1 304 X\r\nETag: \"a\"\r\n{FRESH}\r\n");
-    let mut server = None;
     for (code, response) in [(206, &part), (304, &same)] {
         let target = format!("/app/{code}");
         for _ in 0..2 {
-            let (passed, _) = cached.get_through(&mut server, &target, "", response);
+            let (passed, _) = cached.get_through(&target, "", response);
             assert_eq!((passed.status, status(&passed)), (code, "kettle; fwd=uri-miss"));
         }
-        let (whole, _) = cached.get_through(&mut server, &target, "", &ok(FRESH, "whole"));
+        let whole = cached.fetch(&target, FRESH, "whole");
         assert_eq!((whole.status, &*whole.body), (200, &b"whole"[..]));
         cached.wait_until_kept(&target);
     }
@@ -189,13 +181,13 @@ fn statuses_that_nobody_asked_for_are_passed_on_and_not_kept() {
     for (code, fields, is_kept) in [(299, FRESH, true), (599, FRESH, true), (299, "", false)] {
         let target = format!("/app/{code}/{is_kept}");
         let odd = ok(fields, "odd").replace("200 OK", &format!("{code} Odd"));
-        cached.get_through(&mut server, &target, "", &odd);
+        cached.get_through(&target, "", &odd);
         if is_kept {
             cached.wait_until_kept(&target);
             let hit = cached.ask("GET", &target, "Range: bytes=0-0\r\nIf-None-Match: *\r\n");
             assert_eq!((hit.status, &*hit.body), (code, &b"odd"[..]));
         } else {
-            cached.get_through(&mut server, &target, "", &odd);
+            cached.get_through(&target, "", &odd);
         }
     }
     // One that HTTP does not have is passed on, and never kept.
@@ -203,18 +195,17 @@ fn statuses_that_nobody_asked_for_are_passed_on_and_not_kept() {
         let target = format!("/app/{code}");
         let odd = ok(FRESH, "odd").replace("200 OK", &format!("{code} Odd"));
         for _ in 0..2 {
-            let (passed, _) = cached.get_through(&mut server, &target, "", &odd);
+            let (passed, _) = cached.get_through(&target, "", &odd);
             assert_eq!((passed.status, status(&passed)), (code, "kettle; fwd=uri-miss"));
         }
     }
     for code in ["099", "20"] {
         let odd = ok(FRESH, "odd").replace("200", code);
-        let (refused, _) = cached.get_through(&mut server, "/app/refused", "", &odd);
+        let (refused, _) = cached.get_through("/app/refused", "", &odd);
         assert_eq!(refused.status, 502, "{code}");
     }
 }
 
 fn assert_asked_anew(cached: &Cached) {
-    let (whole, _) = cached.get_through(&mut None, "/app/x", "", &ok(FRESH, "whole"));
-    assert_eq!(whole.body, b"whole");
+    cached.fetch("/app/x", FRESH, "whole");
 }

@@ -1,25 +1,13 @@
 //! Objects that arrive when something ends: a purge, the last reader, the server.
 
-use std::io::{Read, Write};
 use std::net::Shutdown;
-use std::process::Stdio;
-use std::thread;
 
-use kettle_tests::client::End;
-use kettle_tests::environment::{skip, wait_until};
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::mounted::Mounted;
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::scrape;
-use rustix::process::Signal;
-use tempfile::TempDir;
-
-use super::{Cached, answer, ok, ok_head, status};
+use super::*;
 use crate::http2::frames::{self, Frames};
 use crate::proxy::chunked_response;
 
-const FRESH: &str = "Cache-Control: max-age=100\r\n";
-const STALE: &str = "Cache-Control: max-age=0\r\nETag: \"a\"\r\n";
+/// Whatever comes behind it has a connection of its own.
+const STALE: &str = "Connection: close\r\nCache-Control: max-age=0\r\nETag: \"a\"\r\n";
 
 #[test]
 fn who_asks_after_a_purge_gets_nothing_that_was_asked_for_before_it() {
@@ -32,7 +20,7 @@ fn who_asks_after_a_purge_gets_nothing_that_was_asked_for_before_it() {
             old.write_all(b"old").unwrap();
             first.response_head();
         }
-        let _ = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
+        cached.purge(&["https://localhost/app/x"]);
         let mut second = cached.kettle.ask(&get("/app/x"));
         let mut new = cached.backend.accept();
         answer(&mut new, &ok(FRESH, "new"));
@@ -57,10 +45,10 @@ fn a_purge_of_another_tag_leaves_what_arrives_to_all() {
     let mut server = cached.backend.accept_request();
     server.write_all(ok_head(&format!("{FRESH}X-Tags: a\r\n"), 3).as_bytes()).unwrap();
     first.response_head();
-    let _ = cached.kettle.ctl(&["cache", "purge", "--tag", "b"]).succeed();
+    cached.purge(&["--tag", "b"]);
     let mut second = cached.kettle.ask(&get("/app/x"));
     second.response_head();
-    let _ = cached.kettle.ctl(&["cache", "purge", "--tag", "a"]).succeed();
+    cached.purge(&["--tag", "a"]);
     let mut third = cached.kettle.ask(&get("/app/x"));
     answer(&mut cached.backend.accept(), &ok(FRESH, "new"));
     assert_eq!(third.response().body, b"new");
@@ -90,7 +78,7 @@ fn what_nobody_reads_any_more_stops_where_most_of_it_is_missing() {
 fn who_goes_while_it_waits_takes_along_what_it_asked_behind() {
     let cached = Cached::start("");
     let mut stays = cached.kettle.ask(&get("/app/joined"));
-    let mut server = cached.backend.accept_request();
+    let mut server = cached.backend.next_request();
     let behind = request("POST", "/app/behind", "Content-Length: 0\r\n");
     let old = "GET /app/led HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n";
     let mut led = None;
@@ -111,7 +99,7 @@ fn who_goes_while_it_waits_takes_along_what_it_asked_behind() {
     // Who waits for the same has it, and the next that is asked is another's.
     server.write_all(ok(FRESH, "here").as_bytes()).unwrap();
     assert_eq!(stays.response().body, b"here");
-    let (_, head) = cached.get_through(&mut Some(server), "/app/next", "", &ok(FRESH, "next"));
+    let (_, head) = cached.get_through("/app/next", "", &ok(FRESH, "next"));
     assert!(head.starts_with("GET /app/next "), "{head}");
 }
 
@@ -166,10 +154,9 @@ fn a_stop_lets_what_another_worker_fetches_arrive() {
 #[test]
 fn what_was_answered_before_a_stop_is_kept() {
     let mut cached = Cached::start("");
-    let mut server = None;
     for number in 0..20 {
         let target = format!("/app/{number}");
-        let (first, _) = cached.get_through(&mut server, &target, "", &ok(FRESH, "whole"));
+        let first = cached.fetch(&target, FRESH, "whole");
         assert_eq!(status(&first), "kettle; fwd=uri-miss; stored");
     }
     // It is written behind its answer.
@@ -202,7 +189,7 @@ fn a_body_that_never_begins_is_no_response_where_what_is_stale_may_do() {
     let setup = Setup::default().set("limits", "revalidate = \"0s\"").listener("http2 = true");
     let settings = "stale_if_error = \"1h\"\ntags = \"X-Tags\"";
     let cached = Cached::set_up(setup, "timeout = \"1s\"", settings, "max_object = \"1 MiB\"");
-    cached.get_through(&mut None, "/app/x", "", &ok(STALE, "old"));
+    cached.fetch("/app/x", STALE, "old");
     let chunked = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{FRESH}\r\n");
     // Neither of the last two would be kept.
     let too_many_tags = format!("{FRESH}X-Tags: {}\r\n", "a ".repeat(257));
@@ -236,7 +223,7 @@ fn a_body_that_never_begins_is_no_response_where_what_is_stale_may_do() {
 #[test]
 fn a_body_that_never_begins_lets_its_head_through_where_nothing_is_stale() {
     let cached = Cached::start("stale_if_error = \"1h\"");
-    cached.get_through(&mut None, "/app/private", "", &ok(STALE, "for all"));
+    cached.fetch("/app/private", STALE, "for all");
     // What is private by now is not for all any more, whatever becomes of its body.
     for (target, fields) in [("/app/x", FRESH), ("/app/private", "Cache-Control: private\r\n")] {
         let mut client = cached.kettle.ask(&get(target));
@@ -252,17 +239,14 @@ fn a_body_that_never_begins_lets_its_head_through_where_nothing_is_stale() {
 #[test]
 fn who_waits_beside_what_is_stale_gets_it_when_the_server_stops() {
     for head in [None, Some(ok_head(FRESH, 200_000))] {
-        let metrics = unused_address();
-        let setup = Setup::default().set("limits", "revalidate = \"0s\"").metrics(metrics);
-        let mut cached = Cached::set_up(setup, "", "stale_if_error = \"1h\"", "");
-        cached.get_through(&mut None, "/app/x", "", &ok(STALE, "old"));
+        let mut cached = Cached::start("stale_if_error = \"1h\"");
+        cached.fetch("/app/x", STALE, "old");
         assert_eq!(cached.kettle.entry("/app/x").text("cache"), "miss");
         let [mut first, mut joined] = [cached.client(), cached.client()];
         first.send(&get("/app/x")).unwrap();
         let mut server = cached.backend.accept_request();
         joined.send(&get("/app/x")).unwrap();
-        let has_joined = "kettle_cache_waiters{store=\"main\"} 1\n";
-        wait_until("another waits for the same", || scrape(metrics).contains(has_joined));
+        cached.wait_for_waiters(1);
         server.write_all(head.unwrap_or_default().as_bytes()).unwrap();
         cached.kettle.signal(Signal::TERM);
         for mut client in [first, joined] {
@@ -291,19 +275,17 @@ fn a_body_that_falls_silent_is_given_up_and_asked_for_again() {
         assert_eq!(client.end(), End::Cut);
     }
     assert_eq!(silent.read(&mut [0]).unwrap_or(0), 0, "nobody holds its connection any more");
-    let (response, _) = cached.get_through(&mut None, "/app/x", "", &ok(FRESH, "whole"));
-    assert_eq!(response.body, b"whole");
+    cached.fetch("/app/x", FRESH, "whole");
 }
 
 #[test]
 fn what_is_fetched_ahead_and_falls_silent_is_given_up() {
     let cached = Cached::with_all("timeout = \"2s\"", "", "");
     let stale = "Cache-Control: max-age=0, stale-while-revalidate=1000\r\nETag: \"a\"\r\n";
-    let mut server = None;
-    cached.get_through(&mut server, "/app/x", "", &ok(stale, "old"));
+    cached.fetch("/app/x", stale, "old");
     wait_until("it is stale", || status(&cached.get("/app/x")).contains("stale-while-revalidate"));
-    let server = cached.backend.asked(&mut server);
-    answer(server, &format!("{}begun", ok_head(FRESH, 200_000)));
+    let mut server = cached.backend.next();
+    answer(&mut server, &format!("{}begun", ok_head(FRESH, 200_000)));
     assert_eq!(server.read(&mut [0]).unwrap_or(0), 0);
     assert_eq!(cached.get("/app/x").body, b"old");
 }
@@ -312,22 +294,19 @@ fn what_is_fetched_ahead_and_falls_silent_is_given_up() {
 fn what_is_fetched_ahead_and_is_longer_than_may_be_kept_is_given_up() {
     let cached = Cached::with_all("timeout = \"1h\"", "", "max_object = 4");
     let stale = "Cache-Control: max-age=0, stale-while-revalidate=1000\r\nETag: \"a\"\r\n";
-    let mut server = None;
-    cached.get_through(&mut server, "/app/x", "", &ok(stale, "old"));
+    cached.fetch("/app/x", stale, "old");
     wait_until("it is stale", || status(&cached.get("/app/x")).contains("stale-while-revalidate"));
     let coding = "Transfer-Encoding: chunked\r\n";
-    let server = cached.backend.asked(&mut server);
-    answer(server, &format!("HTTP/1.1 200 OK\r\n{coding}{FRESH}\r\n5\r\nlong!\r\n"));
+    let mut server = cached.backend.next();
+    answer(&mut server, &format!("HTTP/1.1 200 OK\r\n{coding}{FRESH}\r\n5\r\nlong!\r\n"));
     assert_eq!(server.read(&mut [0]).unwrap(), 0);
-    let (response, _) = cached.get_through(&mut None, "/app/x", "", &ok(FRESH, "new"));
+    let response = cached.fetch("/app/x", FRESH, "new");
     assert_eq!(status(&response), "kettle; fwd=bypass; detail=too-large");
 }
 
 #[test]
 fn a_full_disk_cuts_one_body_without_a_length_and_the_next_are_passed_on() {
-    let folder = TempDir::new().unwrap();
-    let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=192k", Stdio::null());
-    let Ok(_mounted) = mounted else { return skip("no tmpfs can be mounted here") };
+    let Some((folder, _mounted)) = tmpfs("size=192k") else { return };
     let cached = Cached::in_folder(folder, Setup::default(), "", "", "");
     let body = "x".repeat(600_000);
     let chunked = format!(
@@ -356,59 +335,41 @@ fn a_full_disk_cuts_one_body_without_a_length_and_the_next_are_passed_on() {
 
 #[test]
 fn a_disk_that_may_only_be_read_answers_with_what_is_there_and_the_rest_is_passed_on() {
-    let folder = TempDir::new().unwrap();
-    let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=4m", Stdio::null());
-    let Ok(mounted) = mounted else { return skip("no tmpfs can be mounted here") };
-    let listen = unused_address();
-    let setup = Setup::default().metrics(listen).set("limits", "revalidate = \"0s\"");
+    let Some((folder, mounted)) = tmpfs("size=4m") else { return };
+    let setup = Setup::default().set("limits", "revalidate = \"0s\"");
     let cached = Cached::in_folder(folder, setup, "", "", "");
-    let mut server = None;
     for target in ["/app/kept", "/app/written"] {
-        cached.get_through(&mut server, target, "", &ok(FRESH, "kept"));
-        cached.wait_until_kept(target);
+        cached.keep(target, FRESH, "kept");
     }
     mounted.make_read_only().unwrap();
-    for body in ["one", "two"] {
-        // What is asked for again may join what nobody could write yet.
-        let target = format!("/app/{body}");
-        let (response, _) = cached.get_through(&mut server, &target, "", &ok(FRESH, body));
-        assert_eq!(response.body, body.as_bytes());
+    // What is asked for again may join what nobody could write yet.
+    for target in ["/app/one", "/app/two"] {
+        cached.fetch(target, FRESH, target);
     }
-    assert!(status(&cached.get("/app/kept")).starts_with("kettle; hit"));
-    let errors = scrape(listen);
-    assert!(!errors.contains("kettle_cache_store_errors_total{store=\"main\"} 0\n"), "{errors}");
+    cached.hit("/app/kept");
+    assert!(cached.figure("store_errors_total") > 0);
     // What was written to is not what is there, though nothing can be taken away.
-    let mut writer = cached.kettle.ask(&request("POST", "/app/written", ""));
-    answer(cached.backend.asked(&mut server), &ok("", "done"));
-    assert_eq!(writer.response().status, 200);
-    let (response, _) = cached.get_through(&mut server, "/app/written", "", &ok(FRESH, "new"));
-    assert_eq!(response.body, b"new");
+    cached.write("/app/written");
+    cached.fetch("/app/written", FRESH, "new");
     // After a restart it would be there again, which whoever purges has to know.
     let purged = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/kept"]).output();
     let said = &purged.stderr;
     assert!(!purged.status.success() && said.contains("cannot remove an object"), "{said}");
-    let (response, _) = cached.get_through(&mut server, "/app/kept", "", &ok(FRESH, "new"));
-    assert_eq!(response.body, b"new");
+    cached.fetch("/app/kept", FRESH, "new");
 }
 
 #[test]
 fn an_answer_that_a_disk_does_not_take_has_the_place_of_what_was_there_all_the_same() {
-    let folder = TempDir::new().unwrap();
-    let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=4m", Stdio::null());
-    let Ok(mounted) = mounted else { return skip("no tmpfs can be mounted here") };
-    let listen = unused_address();
-    let setup = Setup::default().metrics(listen).set("limits", "revalidate = \"0s\"");
+    let Some((folder, mounted)) = tmpfs("size=4m") else { return };
+    let setup = Setup::default().set("limits", "revalidate = \"0s\"");
     let cached = Cached::in_folder(folder, setup, "", "stale_if_error = \"1h\"", "");
-    let mut server = None;
-    cached.get_through(&mut server, "/app/x", "", &ok(STALE, "old"));
+    cached.fetch("/app/x", STALE, "old");
     cached.wait_for_objects(1);
     mounted.make_read_only().unwrap();
-    let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(STALE, "new"));
-    assert_eq!(response.body, b"new");
-    let none = "kettle_cache_store_errors_total{store=\"main\"} 0\n";
-    wait_until("the disk has refused it", || !scrape(listen).contains(none));
+    cached.fetch("/app/x", STALE, "new");
+    wait_until("the disk has refused it", || cached.figure("store_errors_total") > 0);
     let failure = "HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n";
-    let (response, _) = cached.get_through(&mut server, "/app/x", "", failure);
+    let (response, _) = cached.get_through("/app/x", "", failure);
     assert_eq!((response.status, status(&response)), (503, "kettle; fwd=uri-miss"));
 }
 

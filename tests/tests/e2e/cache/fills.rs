@@ -1,18 +1,6 @@
 //! Responses that are sent while they arrive.
 
-use std::io::Write;
-use std::thread;
-
-use kettle_tests::client::{Dialer, End};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::wait_until;
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::scrape;
-
-use super::{Cached, answer, assert_unasked, ok, ok_head, status};
-
-const FRESH: &str = "Cache-Control: max-age=100\r\n";
+use super::*;
 
 #[test]
 fn a_late_client_gets_what_is_there_at_once_and_the_rest_with_the_first() {
@@ -112,15 +100,14 @@ fn a_backend_that_dies_cuts_its_readers_and_leaves_nothing() {
     for client in &mut clients {
         assert_ne!(client.end(), End::Orderly);
     }
-    let (whole, _) = cached.get_through(&mut None, "/app/x", "", &ok(FRESH, "abcdef"));
-    assert_eq!(whole.body, b"abcdef");
+    cached.fetch("/app/x", FRESH, "abcdef");
 }
 
 #[test]
 fn a_body_of_unknown_length_is_kept_once_it_has_ended() {
     let cached = Cached::start("");
     let mut client = cached.kettle.ask(&get("/app/x"));
-    let mut server = cached.backend.accept_request();
+    let mut server = cached.backend.next_request();
     let head = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{FRESH}\r\n");
     server.write_all(head.as_bytes()).unwrap();
     assert_eq!(client.response_head().header("transfer-encoding"), Some("chunked"));
@@ -130,8 +117,7 @@ fn a_body_of_unknown_length_is_kept_once_it_has_ended() {
     assert_eq!(client.receive_exactly(7), b"\r\n0\r\n\r\n");
     let hit = cached.get("/app/x");
     assert_eq!((hit.header("content-length"), &*hit.body), (Some("3"), &b"abc"[..]));
-    let (empty, _) = cached.get_through(&mut Some(server), "/app/empty", "", &ok(FRESH, ""));
-    assert_eq!(empty.body, b"");
+    cached.fetch("/app/empty", FRESH, "");
     assert_eq!(cached.get("/app/empty").body, b"");
 }
 
@@ -155,18 +141,12 @@ fn a_fill_goes_on_over_sixty_reloads() {
 
 #[test]
 fn what_objects_take_until_the_store_has_them_is_counted() {
-    let metrics = unused_address();
-    let setup = Setup::default().metrics(metrics).set("limits", "revalidate = \"0s\"");
-    let cached = Cached::set_up(setup, "", "", "");
-    let mut server = None;
-    cached.get_through(&mut server, "/app/unkept", "", &ok("Cache-Control: no-store\r\n", "x"));
+    let cached = Cached::start("");
+    cached.fetch("/app/unkept", "Cache-Control: no-store\r\n", "x");
     for (target, bytes) in [("/app/small", 10), ("/app/large", 200_000)] {
-        cached.get_through(&mut server, target, "", &ok(FRESH, &"x".repeat(bytes)));
-        cached.wait_until_kept(target);
+        cached.keep(target, FRESH, &"x".repeat(bytes));
     }
-    wait_until("both were written", || {
-        scrape(metrics).contains("kettle_cache_fill_seconds_count{store=\"main\"} 2\n")
-    });
+    cached.wait_for_figure("fill_seconds_count", 2);
 }
 
 #[test]

@@ -3,10 +3,9 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::tool::Tool;
 use rustix::process::geteuid;
+
+use super::*;
 
 fn setup(directory: &str) -> Setup {
     Setup::default().more(&format!("[[cache]]\nname = \"main\"\ndirectory = \"{directory}\"\n"))

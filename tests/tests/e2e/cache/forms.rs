@@ -3,13 +3,8 @@
 use std::io::{Read as _, Write as _};
 
 use flate2::read::GzDecoder;
-use kettle_tests::backend::read_head;
-use kettle_tests::environment::wait_until;
-use kettle_tests::http::{Connection, Response, request};
-use kettle_tests::setup::Setup;
-use tempfile::TempDir;
 
-use super::{Cached, answer, ok, ok_head, status};
+use super::*;
 use crate::proxy::any_response;
 
 const COMPRESS: &str = "compress = [\"gzip\"]";
@@ -71,7 +66,7 @@ fn a_form_is_made_once_and_there_after_a_restart() {
             (coded.header("etag"), coded.header("vary")),
             (Some("W/\"a\""), Some("accept-encoding"))
         );
-        assert!(status(&coded).starts_with("kettle; hit"));
+        assert_hit(&coded);
         let head = cached.ask("HEAD", "/app/x", GZIP);
         assert_eq!(head.header("content-length"), coded.header("content-length"));
         let part = ask(&cached, &[GZIP, "Range: bytes=5-9\r\n"].concat());
@@ -83,7 +78,7 @@ fn a_form_is_made_once_and_there_after_a_restart() {
         let cached = Cached::in_folder(folder, setup(), COMPRESS, "", "");
         assert_eq!(of_form(&cached, &text).body, coded.body);
         cached.wait_for_objects(2);
-        let _ = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
+        cached.purge(&["https://localhost/app/x"]);
         cached.wait_for_objects(0);
         assert!(kept.exists());
         fill(&cached, FRESH, &text.replace("line", "LINE"));

@@ -1,11 +1,6 @@
 //! The memory of workers for the store: answered without the disk, and never a moment longer than it is true.
 
-use kettle_tests::client::Client;
-use kettle_tests::environment::wait_until;
-use kettle_tests::http::{Connection, Response, request};
-use kettle_tests::setup::Setup;
-
-use super::{Cached, answer, ok, status};
+use super::*;
 
 /// Workers have connections of their own to a backend: here one for each request.
 const FRESH: &str = "Connection: close\r\nCache-Control: max-age=1000\r\nX-Tags: news\r\n";
@@ -25,7 +20,7 @@ fn ask(client: &mut Client, target: &str, headers: &str) -> Response {
 
 /// Lets an object be kept, and each worker remember it.
 fn heat(cached: &Cached, fields: &str, body: &str) -> Vec<Client> {
-    cached.get_through(&mut None, "/app/x", "", &ok(fields, body));
+    cached.fetch("/app/x", fields, body);
     heat_kept(cached, body)
 }
 
@@ -45,9 +40,7 @@ fn what_is_purged_or_replaced_is_gone_on_every_worker_at_once() {
     let cached = start("revalidate = \"24h\"");
     let url = "https://localhost/app/x";
     let write = || {
-        let mut client = cached.kettle.ask(&request("POST", "/app/x", "Content-Length: 0\r\n"));
-        answer(&mut cached.backend.accept(), &ok("Connection: close\r\n", "done"));
-        assert_eq!(client.response().body, b"done");
+        cached.write("/app/x");
     };
     for (round, purge) in
         [vec![url], vec!["--prefix", "https://localhost/app/"], vec!["--tag", "news"], vec![]]
@@ -56,7 +49,7 @@ fn what_is_purged_or_replaced_is_gone_on_every_worker_at_once() {
     {
         let (old, new) = (format!("old {round}"), format!("new {round}"));
         // Of the round before.
-        let _ = cached.kettle.ctl(&["cache", "purge", url]).succeed();
+        cached.purge(&[url]);
         let mut clients = heat(&cached, FRESH, &old);
         match purge.as_slice() {
             [] => write(),
@@ -79,7 +72,7 @@ fn what_is_hot_needs_no_disk_and_ranges_of_it_are_right() {
     for body in ["0123456789", &large] {
         let cached = start("revalidate = \"24h\"");
         let response = ok(&format!("{FRESH}ETag: \"v\"\r\n"), body);
-        cached.get_through(&mut None, "/app/x", "", &response);
+        cached.get_through("/app/x", "", &response);
         // Lines of several workers stand in no order.
         assert_eq!(cached.kettle.entry("/app/x").text("cache"), "miss");
         let clients = heat_kept(&cached, body);
@@ -109,7 +102,7 @@ fn variants_that_are_hot_stay_apart() {
     let fields = format!("{FRESH}Vary: Accept-Language, Origin\r\n");
     let languages = ["de", "fr"].map(|it| (it, format!("Accept-Language: {it}\r\n")));
     for (language, header) in &languages {
-        cached.get_through(&mut None, "/app/x", header, &ok(&fields, language));
+        cached.get_through("/app/x", header, &ok(&fields, language));
     }
     let mut clients: Vec<_> = (0..CONNECTIONS).map(|_| cached.client()).collect();
     for _ in 0..3 {
@@ -132,7 +125,7 @@ fn variants_that_are_hot_stay_apart() {
 fn what_is_hot_expires_and_a_validation_is_seen_by_every_worker() {
     let cached = start("revalidate = \"24h\"");
     let short = "Connection: close\r\nCache-Control: max-age=2\r\nETag: \"v\"\r\nX-App: 1\r\n";
-    cached.get_through(&mut None, "/app/x", "", &ok(short, "body"));
+    cached.fetch("/app/x", short, "body");
     let validated = "HTTP/1.1 304 Not Modified\r\nConnection: close\r\nCache-Control: max-age=1000\r\nX-App: 2\r\n\r\n";
     let backend = &cached.backend;
     std::thread::scope(|scope| {
@@ -174,6 +167,6 @@ fn the_room_of_a_large_object_is_free_soon_after_its_end() {
         names.any(|name| name.starts_with(cached.folder.path()) && name != cached.folder.path())
     };
     assert!(is_open());
-    let _ = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
+    cached.purge(&["https://localhost/app/x"]);
     wait_until("it is closed", || !is_open());
 }

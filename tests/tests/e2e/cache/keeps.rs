@@ -1,22 +1,12 @@
 //! Responses that are kept, for which clients, and what those are told of it.
 
-use std::io::Write;
-
-use kettle_tests::environment::wait_until;
-use kettle_tests::http::{Connection, request};
-use kettle_tests::setup::Setup;
-use tempfile::TempDir;
-
-use super::{Cached, answer, assert_unasked, ok, read_head, status};
-
-const FRESH: &str = "Cache-Control: max-age=100\r\n";
+use super::*;
 
 #[test]
 fn a_kept_response_is_answered_without_the_backend() {
     let cached = Cached::start("");
-    let mut server = None;
     let fields = format!("{FRESH}ETag: \"v1\"\r\nContent-Type: text/x\r\nX-App: 1\r\nAge: 7\r\n");
-    let (first, head) = cached.get_through(&mut server, "/app/x?y", "", &ok(&fields, "hello"));
+    let (first, head) = cached.get_through("/app/x?y", "", &ok(&fields, "hello"));
     assert!(head.starts_with("GET /app/x?y HTTP/1.1\r\nhost: localhost"), "{head}");
     assert_eq!((first.status, &*first.body), (200, &b"hello"[..]));
     assert_eq!(status(&first), "kettle; fwd=uri-miss; stored");
@@ -28,7 +18,7 @@ fn a_kept_response_is_answered_without_the_backend() {
         assert_eq!((hit.header("x-app"), hit.header("content-type")), (Some("1"), Some("text/x")));
         assert!(hit.header("age").unwrap().parse::<u64>().unwrap() >= 7);
     }
-    assert_unasked(&server.unwrap());
+    cached.backend.assert_unasked();
     let log = cached.kettle.entry("/app/x?y");
     assert_eq!(log.text("cache"), "miss");
 }
@@ -36,11 +26,9 @@ fn a_kept_response_is_answered_without_the_backend() {
 #[test]
 fn hits_have_ranges_conditions_and_heads_as_files_have() {
     let cached = Cached::start("");
-    let mut server = None;
     let fields =
         format!("{FRESH}ETag: W/\"v1\"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
-    cached.get_through(&mut server, "/app/x", "", &ok(&fields, "0123456789"));
-    cached.wait_until_kept("/app/x");
+    cached.keep("/app/x", &fields, "0123456789");
     let part = cached.ask("GET", "/app/x", "Range: bytes=2-4\r\n");
     assert_eq!((part.status, &*part.body), (206, &b"234"[..]));
     assert_eq!(part.header("content-range"), Some("bytes 2-4/10"));
@@ -58,13 +46,12 @@ fn hits_have_ranges_conditions_and_heads_as_files_have() {
     }
     let head = cached.ask("HEAD", "/app/x", "");
     assert_eq!((head.status, head.header("content-length")), (200, Some("10")));
-    assert_unasked(&server.unwrap());
+    cached.backend.assert_unasked();
 }
 
 #[test]
 fn what_is_not_for_everybody_is_passed_on_each_time() {
     let cached = Cached::start("default = \"1h\"");
-    let mut server = None;
     for (number, fields) in [
         "Cache-Control: no-store\r\n",
         "Cache-Control: private, max-age=9\r\n",
@@ -79,35 +66,31 @@ fn what_is_not_for_everybody_is_passed_on_each_time() {
         // Known for what it is, it goes past the store with all that the client said.
         for why in ["fwd=uri-miss", "fwd=bypass; detail=not-kept", "fwd=bypass; detail=not-kept"] {
             let agent = "User-Agent: a\r\n";
-            let (response, head) =
-                cached.get_through(&mut server, &target, agent, &ok(fields, why));
+            let (response, head) = cached.get_through(&target, agent, &ok(fields, why));
             assert_eq!(response.body, why.as_bytes(), "{fields}");
             assert_eq!(status(&response), format!("kettle; {why}"));
             assert_eq!(head.contains("User-Agent: a\r\n"), why != "fwd=uri-miss", "{head}");
         }
     }
     // What says nothing is kept for as long as the operator says.
-    cached.get_through(&mut server, "/app/x", "", &ok("", "three"));
+    cached.fetch("/app/x", "", "three");
     assert_eq!(cached.get("/app/x").body, b"three");
 }
 
 #[test]
 fn who_shows_credentials_gets_what_is_for_everybody_and_nothing_else() {
     let cached = Cached::start("");
-    let mut server = None;
-    cached.get_through(&mut server, "/app/own", "", &ok(FRESH, "anonymous"));
+    cached.fetch("/app/own", FRESH, "anonymous");
     let anonymous = "Cache-Control: max-age=100, must-revalidate\r\n";
-    cached.get_through(&mut server, "/app/must", "", &ok(anonymous, "anonymous"));
+    cached.fetch("/app/must", anonymous, "anonymous");
     let all = ["public, max-age=100", "s-maxage=100"];
     for control in all {
         let (target, fields) =
             (format!("/app/{}", &control[..6]), format!("Cache-Control: {control}\r\n"));
-        cached.get_through(&mut server, &target, "", &ok(&fields, "all"));
-        cached.wait_until_kept(&target);
+        cached.keep(&target, &fields, "all");
     }
     for credentials in ["Cookie: a=b\r\n", "Authorization: Basic YTpi\r\n"] {
-        let (own, head) =
-            cached.get_through(&mut server, "/app/own", credentials, &ok(FRESH, "own"));
+        let (own, head) = cached.get_through("/app/own", credentials, &ok(FRESH, "own"));
         assert_eq!(
             (own.body.as_slice(), head.contains(credentials)),
             (&b"own"[..], true),
@@ -115,7 +98,7 @@ fn who_shows_credentials_gets_what_is_for_everybody_and_nothing_else() {
         );
         assert_eq!(cached.get("/app/own").body, b"anonymous");
         // RFC 9111 §3.5 would let a cache keep and give that, too.
-        let (own, _) = cached.get_through(&mut server, "/app/must", credentials, &ok(FRESH, "own"));
+        let (own, _) = cached.get_through("/app/must", credentials, &ok(FRESH, "own"));
         assert_eq!(own.body, b"own");
         for control in all {
             assert_eq!(
@@ -133,7 +116,7 @@ fn nothing_of_a_clients_but_what_is_named_reaches_a_backend_whose_response_is_ke
         X-Rewrite-URL: /admin\r\nX-HTTP-Method-Override: DELETE\r\nX-Forwarded-Scheme: http\r\nX-Host: evil\r\n\
         User-Agent: a\r\nForwarded: host=evil\r\n\
         Accept: x/y\r\nRange: bytes=0-0\r\nIf-None-Match: \"a\"\r\nAccept-Encoding: gzip;q=1, foo, br\r\n";
-    let (_, head) = cached.get_through(&mut None, "/app/x", poison, &ok(FRESH, "body"));
+    let (_, head) = cached.get_through("/app/x", poison, &ok(FRESH, "body"));
     let mut lines: Vec<&str> = head.lines().skip(1).filter(|line| !line.is_empty()).collect();
     lines.sort_unstable();
     let port = cached.kettle.address().port();
@@ -155,12 +138,10 @@ const PART_OF_DATE: &str = "Range: bytes=1-\r\nIf-Range: Mon, 01 Jan 2024 00:00:
 #[test]
 fn variants_are_told_apart_by_what_the_backend_names() {
     let cached = Cached::start("vary = [\"accept-language\"]");
-    let mut server = None;
     let fields = format!("{FRESH}{DATED}Vary: Accept-Language\r\n");
     for language in ["de", "fr"] {
         let header = format!("Accept-Language: {language}\r\n");
-        let (response, head) =
-            cached.get_through(&mut server, "/app/x", &header, &ok(&fields, language));
+        let (response, head) = cached.get_through("/app/x", &header, &ok(&fields, language));
         assert_eq!(response.body, language.as_bytes());
         assert!(head.contains(&format!("accept-language: {language}")), "{head}");
     }
@@ -173,27 +154,26 @@ fn variants_are_told_apart_by_what_the_backend_names() {
     }
     // A field that no backend sees: those who send it are passed on.
     let fields = format!("{FRESH}Vary: Origin\r\n");
-    cached.get_through(&mut server, "/app/y", "", &ok(&fields, "without"));
+    cached.fetch("/app/y", &fields, "without");
     let origin = "Origin: https://a.example\r\n";
-    let (own, head) = cached.get_through(&mut server, "/app/y", origin, &ok(&fields, "with"));
+    let (own, head) = cached.get_through("/app/y", origin, &ok(&fields, "with"));
     assert_eq!((&*own.body, status(&own)), (&b"with"[..], "kettle; fwd=vary-miss"));
     assert!(head.contains("https://a.example"), "{head}");
     assert_eq!(cached.get("/app/y").body, b"without");
     // What no client tells a server: it is the same for all of them.
     let fields = format!("{FRESH}Vary: Host, X-Forwarded-Proto\r\n");
-    cached.get_through(&mut server, "/app/z", "", &ok(&fields, "for all"));
-    cached.wait_until_kept("/app/z");
+    cached.keep("/app/z", &fields, "for all");
     for header in ["", "X-Forwarded-Proto: http\r\n"] {
         let response = cached.ask("GET", "/app/z", header);
         assert_eq!(response.body, b"for all");
-        assert!(status(&response).starts_with("kettle; hit"), "{}", status(&response));
+        assert_hit(&response);
     }
 }
 
 #[test]
 fn a_date_joins_parts_where_there_are_no_variants() {
     let cached = Cached::start("");
-    cached.get_through(&mut None, "/app/x", "", &ok(&format!("{FRESH}{DATED}"), "all"));
+    cached.fetch("/app/x", &format!("{FRESH}{DATED}"), "all");
     let part = cached.ask("GET", "/app/x", PART_OF_DATE);
     assert_eq!((part.status, &*part.body), (206, &b"ll"[..]));
 }
@@ -201,17 +181,16 @@ fn a_date_joins_parts_where_there_are_no_variants() {
 #[test]
 fn a_stale_response_is_validated_and_its_time_begins_anew() {
     let cached = Cached::start("");
-    let mut server = None;
     let stale = "Cache-Control: max-age=0\r\nETag: \"v1\"\r\nX-Old: 1\r\nX-App: 1\r\n";
-    cached.get_through(&mut server, "/app/x", "", &ok(stale, "body"));
+    cached.fetch("/app/x", stale, "body");
     let validated = "HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=100\r\nX-App: 2\r\n\r\n";
-    let (response, head) = cached.get_through(&mut server, "/app/x", "", validated);
+    let (response, head) = cached.get_through("/app/x", "", validated);
     assert!(head.contains("\r\nif-none-match: \"v1\"\r\n"), "{head}");
     assert_eq!((response.status, &*response.body), (200, &b"body"[..]));
     assert_eq!(status(&response), "kettle; fwd=stale; fwd-status=304");
     assert_eq!((response.header("x-app"), response.header("x-old")), (Some("2"), Some("1")));
-    assert!(status(&cached.get("/app/x")).starts_with("kettle; hit"));
-    assert_unasked(&server.unwrap());
+    cached.hit("/app/x");
+    cached.backend.assert_unasked();
 }
 
 #[test]
@@ -228,10 +207,9 @@ fn a_path_leads_around_no_rule_and_is_kept_as_it_is_written() {
         assert_eq!(cached.get(path).status, status, "{path}");
     }
     let cached = Cached::of_route("encoded_slashes = true");
-    let mut server = None;
     for (path, body) in [("/app/a%2Fb", "slash"), ("/app/a%252Fb", "percent"), ("/app/a/b", "two")]
     {
-        let (_, head) = cached.get_through(&mut server, path, "", &ok(FRESH, body));
+        let (_, head) = cached.get_through(path, "", &ok(FRESH, body));
         assert!(head.starts_with(&format!("GET {path} HTTP/1.1\r\n")), "{head}");
         cached.wait_until_kept(path);
         assert_eq!(cached.get(path).body, body.as_bytes(), "{path}");
@@ -241,19 +219,18 @@ fn a_path_leads_around_no_rule_and_is_kept_as_it_is_written() {
 #[test]
 fn what_a_304_keeps_from_others_comes_anew() {
     let cached = Cached::start("");
-    let mut server = None;
     let stale = "Cache-Control: max-age=0\r\nETag: \"v1\"\r\n";
     let lines = ["Set-Cookie: sid=1", "Vary: *", "Vary: accept, *", "Vary: a", "ETag: \"v2\""];
     for (number, line) in lines.iter().enumerate() {
         let target = format!("/app/{number}");
-        cached.get_through(&mut server, &target, "", &ok(stale, "old"));
+        cached.fetch(&target, stale, "old");
         let mut client = cached.kettle.ask(&request("GET", &target, ""));
         let same =
             format!("HTTP/1.1 304 Not Modified\r\n{line}\r\nCache-Control: max-age=9\r\n\r\n");
-        let head = answer(cached.backend.asked(&mut server), &same);
+        let head = cached.backend.answer(&same);
         assert!(head.contains("if-none-match"), "{head}");
         // What it would have freshened is gone.
-        let head = answer(cached.backend.asked(&mut server), &ok(FRESH, "new"));
+        let head = cached.backend.answer(&ok(FRESH, "new"));
         assert!(!head.contains("if-none-match"), "{line}: {head}");
         let response = client.response();
         assert_eq!((response.header("set-cookie"), &*response.body), (None, &b"new"[..]));
@@ -266,11 +243,10 @@ fn what_turned_out_too_long_goes_past_the_store_from_then_on() {
     let cached = Cached::with_store("", "max_object = 4");
     let chunked =
         format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{FRESH}\r\n5\r\nlong!\r\n");
-    let mut server = None;
     for expected in ["fwd=uri-miss; stored", "fwd=bypass; detail=too-large"] {
         let mut client = cached.kettle.ask(&request("GET", "/app/x", ""));
-        let server = cached.backend.asked(&mut server);
-        answer(server, &chunked);
+        let mut server = cached.backend.next();
+        answer(&mut server, &chunked);
         let head = client.response_head();
         assert_eq!(status(&head), format!("kettle; {expected}"));
         // Of what is whole by then the head says the length.
@@ -283,40 +259,32 @@ fn what_turned_out_too_long_goes_past_the_store_from_then_on() {
 #[test]
 fn no_cache_is_validated_each_time() {
     let cached = Cached::start("");
-    let mut server = None;
     // Who understands the status may keep the other, and is told so each time.
     for control in ["no-cache", "max-age=0, must-understand, no-store"] {
         let fields = format!("Cache-Control: {control}\r\nETag: \"v1\"\r\n");
-        cached.get_through(&mut server, "/app/x", "", &ok(&fields, "body"));
+        cached.fetch("/app/x", &fields, "body");
         for _ in 0..2 {
             let same = format!("HTTP/1.1 304 Not Modified\r\n{fields}\r\n");
-            let (response, _) = cached.get_through(&mut server, "/app/x", "", &same);
+            let (response, _) = cached.get_through("/app/x", "", &same);
             assert_eq!(response.body, b"body");
         }
-        let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(&fields, "new"));
-        assert_eq!(response.body, b"new");
+        cached.fetch("/app/x", &fields, "new");
     }
 }
 
 #[test]
 fn when_the_backend_fails_what_is_stale_may_do() {
     let cached = Cached::start("stale_if_error = \"1h\"");
-    let mut server = None;
-    cached.get_through(
-        &mut server,
-        "/app/x",
-        "",
-        &ok("Cache-Control: public, max-age=0\r\nETag: \"a\"\r\n", "old"),
-    );
+    cached.fetch("/app/x", "Cache-Control: public, max-age=0\r\nETag: \"a\"\r\n", "old");
     let failure = "HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n";
     // Those that go past the store, too.
     for fields in ["", "Authorization: Basic YTpi\r\n", "Cookie: a=b\r\n"] {
-        let (stale, _) = cached.get_through(&mut server, "/app/x", fields, failure);
+        let (stale, _) = cached.get_through("/app/x", fields, failure);
         assert_eq!((stale.status, &*stale.body), (200, &b"old"[..]), "{fields}");
         assert_eq!(status(&stale), "kettle; hit; detail=stale-if-error");
     }
     let mut client = cached.kettle.ask(&request("HEAD", "/app/x", ""));
-    answer(cached.backend.asked(&mut server), failure);
+    cached.backend.answer(failure);
     let stale = client.response_head();
     assert_eq!((stale.status, status(&stale)), (200, "kettle; hit; detail=stale-if-error"));
 }
@@ -324,39 +292,34 @@ fn when_the_backend_fails_what_is_stale_may_do() {
 #[test]
 fn stale_while_revalidate_answers_at_once_and_asks_behind() {
     let cached = Cached::start("");
-    let mut server = None;
     let fields = "Cache-Control: max-age=0, stale-while-revalidate=100\r\nETag: \"a\"\r\n";
-    cached.get_through(&mut server, "/app/x", "", &ok(fields, "old"));
+    cached.fetch("/app/x", fields, "old");
     let stale = cached.get("/app/x");
     assert_eq!(
         (&*stale.body, status(&stale)),
         (&b"old"[..], "kettle; hit; detail=stale-while-revalidate")
     );
-    answer(cached.backend.asked(&mut server), &ok(FRESH, "new"));
+    cached.backend.answer(&ok(FRESH, "new"));
     // The next ones may still get the old one; the backend is not asked again.
     wait_until("the new one is kept", || cached.get("/app/x").body == b"new");
-    assert_unasked(&server.unwrap());
+    cached.backend.assert_unasked();
 }
 
 #[test]
 fn a_write_that_succeeds_removes_what_is_kept() {
     let cached = Cached::start("");
-    let mut server = None;
-    cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "old"));
+    cached.fetch("/app/x", FRESH, "old");
     let mut client = cached.kettle.ask(&request("POST", "/app/x", "Content-Length: 0\r\n"));
-    answer(cached.backend.asked(&mut server), &ok("", "done"));
+    cached.backend.answer(&ok("", "done"));
     let posted = client.response();
     assert_eq!((&*posted.body, status(&posted)), (&b"done"[..], "kettle; fwd=method"));
-    let (new, _) = cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "new"));
-    assert_eq!(new.body, b"new");
+    cached.fetch("/app/x", FRESH, "new");
 }
 
 #[test]
 fn a_restart_and_reloads_keep_what_is_there() {
     let mut cached = Cached::start("");
-    let mut server = None;
-    cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "kept"));
-    cached.wait_until_kept("/app/x");
+    cached.keep("/app/x", FRESH, "kept");
     let _ = cached.kettle.ctl(&["reload"]).succeed();
     assert_eq!(cached.get("/app/x").body, b"kept");
     cached.kettle.restart();
@@ -367,9 +330,7 @@ fn a_restart_and_reloads_keep_what_is_there() {
 fn fields_that_the_operator_sets_since_are_the_operators_on_what_was_kept_before() {
     let mut cached = Cached::of_route("headers = { X-Then = \"1\" }\n");
     let fields = format!("{FRESH}X-Frame-Options: ALLOWALL\r\nX-Other: theirs\r\n");
-    let mut server = None;
-    cached.get_through(&mut server, "/app/x", "", &ok(&fields, "kept"));
-    cached.wait_until_kept("/app/x");
+    cached.keep("/app/x", &fields, "kept");
     cached.kettle.folder.change_config("X-Then = \"1\"", "X-Frame-Options = \"DENY\"");
     for is_restarted in [false, true] {
         if is_restarted {
@@ -391,60 +352,52 @@ fn fields_that_the_operator_sets_since_are_the_operators_on_what_was_kept_before
 fn without_its_directory_responses_are_passed_on() {
     let cached = Cached::start("");
     let store = cached.folder.path();
-    let mut server = None;
-    cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "one"));
-    cached.wait_until_kept("/app/x");
+    cached.keep("/app/x", FRESH, "one");
     std::fs::remove_dir_all(store).unwrap();
     for body in ["two", "three"] {
         // What is asked for again may join what nobody could write yet.
         let target = format!("/app/{body}");
-        let (response, _) = cached.get_through(&mut server, &target, "", &ok(FRESH, body));
-        assert_eq!(response.body, body.as_bytes());
+        cached.fetch(&target, FRESH, body);
     }
 }
 
 #[test]
 fn head_and_longer_than_may_be_are_passed_on() {
     let cached = Cached::with_store("", "max_object = 4");
-    let mut server = None;
     // Whoever asks after it is known asks with all fields, as past the store.
     for (how, is_asked) in [("uri-miss", false), ("bypass; detail=too-large", true)] {
         let long = ok(FRESH, "12345");
-        let (response, head) =
-            cached.get_through(&mut server, "/app/x", "Range: bytes=0-9\r\n", &long);
+        let (response, head) = cached.get_through("/app/x", "Range: bytes=0-9\r\n", &long);
         assert_eq!((&*response.body, head.contains("Range:")), (&b"12345"[..], is_asked), "{head}");
         assert_eq!(status(&response), format!("kettle; fwd={how}"));
     }
-    cached.get_through(&mut server, "/app/y", "", &ok(FRESH, "1234"));
+    cached.fetch("/app/y", FRESH, "1234");
     assert_eq!(cached.get("/app/y").body, b"1234");
     let _client = cached.kettle.ask(&request("HEAD", "/app/z", ""));
-    assert!(read_head(cached.backend.asked(&mut server)).starts_with("HEAD "));
+    assert!(read_head(&mut cached.backend.next()).starts_with("HEAD "));
 }
 
 #[test]
 fn purges_forget_by_url_prefix_and_tag_at_once_and_for_good() {
     let mut cached = Cached::start("tags = \"X-Tags\"");
-    let mut server = None;
     let fields = format!("{FRESH}X-Tags: a news\r\n");
     let targets = ["/app/one", "/app/dir/two", "/app/three", "/app/four"];
     let tags = [FRESH, FRESH, &fields, FRESH];
     for (target, fields) in targets.into_iter().zip(tags) {
-        let (response, _) = cached.get_through(&mut server, target, "", &ok(fields, "old"));
+        let response = cached.fetch(target, fields, "old");
         assert_eq!(response.header("x-tags"), None);
         cached.wait_until_kept(target);
     }
     let status = cached.kettle.ctl(&["cache", "status"]).succeed();
     assert!(status.contains("main: 4 objects"), "{status}");
     let host = "https://localhost";
-    let _ = cached.kettle.ctl(&["cache", "purge", &format!("{host}/app/one")]).succeed();
+    cached.purge(&[&format!("{host}/app/one")]);
     let prefix = format!("{host}/app/dir/");
-    let _ = cached.kettle.ctl(&["cache", "purge", "--prefix", &prefix]).succeed();
-    let _ = cached.kettle.ctl(&["cache", "purge", "--tag", "news"]).succeed();
+    cached.purge(&["--prefix", &prefix]);
+    cached.purge(&["--tag", "news"]);
     cached.kettle.restart();
-    let mut server = None;
     for target in &targets[..3] {
-        let (response, _) = cached.get_through(&mut server, target, "", &ok(FRESH, "new"));
-        assert_eq!(response.body, b"new", "{target}");
+        cached.fetch(target, FRESH, "new");
     }
     assert_eq!(cached.get("/app/four").body, b"old");
 }
@@ -452,14 +405,13 @@ fn purges_forget_by_url_prefix_and_tag_at_once_and_for_good() {
 #[test]
 fn nobody_sees_the_tags_of_what_is_not_kept_either() {
     let cached = Cached::start("tags = \"X-Tags\"");
-    let mut server = None;
     let unkept = "Cache-Control: no-store\r\nX-Tags: a\r\n";
     for target in ["/app/x", "/app/x"] {
-        let (response, _) = cached.get_through(&mut server, target, "", &ok(unkept, "b"));
+        let response = cached.fetch(target, unkept, "b");
         assert_eq!((response.status, response.header("x-tags")), (200, None));
     }
     let mut client = cached.kettle.ask(&request("POST", "/app/y", "Content-Length: 0\r\n"));
-    answer(cached.backend.asked(&mut server), &ok(unkept, "b"));
+    cached.backend.answer(&ok(unkept, "b"));
     assert_eq!(client.response().header("x-tags"), None);
 }
 
@@ -471,12 +423,9 @@ fn a_purge_forgets_in_every_store_that_is_there() {
         .more(&format!("[[cache]]\nname = \"gone\"\ndirectory = \"{}\"\n", gone.path().display()));
     let cached = Cached::set_up(setup, "", "", "");
     drop(gone);
-    let mut server = None;
-    cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "old"));
-    cached.wait_until_kept("/app/x");
+    cached.keep("/app/x", FRESH, "old");
     let refused = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).output();
     assert!(!refused.status.success());
     assert!(refused.stderr.contains("the cache gone cannot be opened"), "{}", refused.stderr);
-    let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "new"));
-    assert_eq!(response.body, b"new");
+    cached.fetch("/app/x", FRESH, "new");
 }

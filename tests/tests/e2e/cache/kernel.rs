@@ -1,15 +1,8 @@
 //! Kept responses on connections that the kernel encrypts.
 
-use std::io::Write;
-
-use kettle_tests::client::Dialer;
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::kernel_tls_or_skip;
-use kettle_tests::http::{Connection, get};
 use kettle_tests::kernel_counts::KernelCounts;
-use kettle_tests::suite::ONE_OF_EACH_VERSION;
 
-use super::{Cached, status};
+use super::*;
 
 #[test]
 fn what_arrives_and_what_is_kept_goes_out_by_sendfile() {
@@ -41,7 +34,7 @@ fn what_arrives_and_what_is_kept_goes_out_by_sendfile() {
         }
         cached.wait_until_kept("/app/x");
         let hit = next.get("/app/x");
-        assert!(status(&hit).starts_with("kettle; hit"), "{}", status(&hit));
+        assert_hit(&hit);
         assert_same(&hit.body, &body, suite.name);
         assert_eq!(cached.kettle.entry("/app/x").path(), "kernel-sendfile");
         // Others may count meanwhile.

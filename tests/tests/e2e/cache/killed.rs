@@ -2,26 +2,16 @@
 //! there. `KETTLE_KILLS=1000` does it a thousand times.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::env;
-use std::fs;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::thread;
 use std::time::Instant;
+use std::{env, fs, io};
 
-use kettle_tests::backend::backend;
-use kettle_tests::client::{Client, Dialer};
-use kettle_tests::environment::{patience, skip};
-use kettle_tests::http::{Connection, Response, get, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::mounted::Mounted;
-use kettle_tests::setup::{Setup, unused_ip};
-use tempfile::TempDir;
+use kettle_tests::setup::unused_ip;
 
-use super::{Cached, answer, ok, status};
+use super::*;
 
 #[test]
 fn killed_at_any_moment_it_serves_whole_objects_and_has_what_it_had() {
@@ -62,20 +52,17 @@ fn what_is_purged_is_gone_after_a_loss_of_power() {
     let Ok(_mounted) = mounted else { return skip("no ext4 can be mounted here") };
     let setup = Setup::default().set("limits", "revalidate = \"0s\"");
     let cached = Cached::in_folder(folder, setup, "", "", "");
-    let mut server = None;
     for target in ["/app/x", "/app/y", "/app/z"] {
         let response = ok("Cache-Control: max-age=100\r\n", "body");
-        cached.get_through(&mut server, target, "", &response);
+        cached.get_through(target, "", &response);
         cached.wait_until_kept(target);
     }
     rustix::fs::syncfs(fs::File::open(cached.folder.path()).unwrap()).unwrap();
     let purged = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
     assert!(purged.contains("(1 files)"), "{purged}");
     // A write has removed its file before, and left it to the disk when to do so.
-    let mut client = cached.kettle.ask(&request("POST", "/app/z", "Content-Length: 0\r\n"));
-    answer(cached.backend.asked(&mut server), &ok("", "written"));
-    assert_eq!(client.response().body, b"written");
-    let _ = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/z"]).succeed();
+    cached.write("/app/z");
+    cached.purge(&["https://localhost/app/z"]);
     let _after = Mounted::after_power_loss(after.path().into(), "ext4", &image).unwrap();
     assert_eq!(files(after.path()), 1);
 }

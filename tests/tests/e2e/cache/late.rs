@@ -1,26 +1,12 @@
 //! Responses whose time is over when they arrive: those who wait share them, and later ones ask anew, once for all of them.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::thread;
 use std::time::Duration;
 
-use kettle_tests::environment::{patience, wait_until};
-use kettle_tests::http::{Connection, get};
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::scrape;
-
-use super::{Cached, answer, ok, ok_head, read_head, status};
+use super::*;
 
 /// Without anything that it could be validated by.
 const SHORT: &str = "Cache-Control: max-age=1\r\n";
 const AHEAD: &str = "Cache-Control: max-age=1, stale-while-revalidate=1000\r\n";
-
-fn start(settings: &str) -> (Cached, SocketAddr) {
-    let metrics = unused_address();
-    let setup = Setup::default().metrics(metrics).set("limits", "revalidate = \"0s\"");
-    (Cached::set_up(setup, "", settings, ""), metrics)
-}
 
 /// Lets pass what a response may take that is fresh for a second. Nothing else is asked meanwhile.
 fn outlast_a_second(server: &TcpStream) {
@@ -30,22 +16,14 @@ fn outlast_a_second(server: &TcpStream) {
 }
 
 /// Has so many ask together, and answers once, late.
-fn ask_together(
-    cached: &Cached,
-    metrics: SocketAddr,
-    count: usize,
-    server: &mut Option<TcpStream>,
-    response: &str,
-) -> Vec<String> {
+fn ask_together(cached: &Cached, count: usize, response: &str) -> Vec<String> {
     let mut clients: Vec<_> = (0..count).map(|_| cached.client()).collect();
     for client in &mut clients {
         client.send(&get("/app/x")).unwrap();
     }
-    let server = cached.backend.asked(server);
-    read_head(server);
-    let waiting = format!("kettle_cache_waiters{{store=\"main\"}} {}\n", count - 1);
-    wait_until(&waiting, || scrape(metrics).contains(&waiting));
-    outlast_a_second(server);
+    let mut server = cached.backend.next_request();
+    cached.wait_for_waiters(count - 1);
+    outlast_a_second(&server);
     server.write_all(response.as_bytes()).unwrap();
     clients.iter_mut().map(|client| String::from_utf8(client.response().body).unwrap()).collect()
 }
@@ -53,11 +31,10 @@ fn ask_together(
 #[test]
 fn who_waits_longer_than_a_response_is_fresh_shares_it_and_later_ones_ask_once() {
     for (settings, fields) in [("", SHORT), ("default = \"1s\"", "")] {
-        let (cached, metrics) = start(settings);
-        let mut server = None;
+        let cached = Cached::start(settings);
         for body in ["one", "two"] {
             let response = ok(fields, body);
-            let bodies = ask_together(&cached, metrics, 20, &mut server, &response);
+            let bodies = ask_together(&cached, 20, &response);
             assert_eq!(bodies, [body; 20], "{fields}");
             cached.wait_for_objects(1);
         }
@@ -66,9 +43,8 @@ fn who_waits_longer_than_a_response_is_fresh_shares_it_and_later_ones_ask_once()
 
 #[test]
 fn what_is_slow_behind_what_is_stale_leaves_something_to_answer_with() {
-    let (cached, metrics) = start("");
-    let mut server = None;
-    let bodies = ask_together(&cached, metrics, 20, &mut server, &ok(AHEAD, "old"));
+    let cached = Cached::start("");
+    let bodies = ask_together(&cached, 20, &ok(AHEAD, "old"));
     assert_eq!(bodies, ["old"; 20]);
     cached.wait_for_objects(1);
     let stale = || {
@@ -77,9 +53,8 @@ fn what_is_slow_behind_what_is_stale_leaves_something_to_answer_with() {
         response.body
     };
     assert_eq!(stale(), b"old");
-    let server = cached.backend.asked(&mut server);
-    read_head(server);
-    outlast_a_second(server);
+    let mut server = cached.backend.next_request();
+    outlast_a_second(&server);
     assert_eq!(stale(), b"old");
     server.write_all(ok(AHEAD, "new").as_bytes()).unwrap();
     wait_until("the new one is kept", || stale() == b"new");
@@ -88,15 +63,14 @@ fn what_is_slow_behind_what_is_stale_leaves_something_to_answer_with() {
 #[test]
 fn what_was_old_when_it_was_sent_takes_no_place_of_what_may_be_used() {
     let cached = Cached::start("");
-    let mut server = None;
     let ahead = "Cache-Control: max-age=0, stale-while-revalidate=1000\r\n";
-    cached.get_through(&mut server, "/app/x", "", &ok(ahead, "old"));
+    cached.fetch("/app/x", ahead, "old");
     cached.wait_for_objects(1);
     assert_eq!(cached.get("/app/x").body, b"old");
     let outlived = ok(&format!("{SHORT}Age: 100\r\n"), "older");
-    answer(cached.backend.asked(&mut server), &outlived);
+    cached.backend.answer(&outlived);
     thread::scope(|threads| {
-        let asked = threads.spawn(|| read_head(cached.backend.asked(&mut server)));
+        let asked = threads.spawn(|| cached.backend.next_request());
         while !asked.is_finished() {
             assert_eq!(cached.get("/app/x").body, b"old");
         }

@@ -4,13 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use kettle_tests::content::content;
-use kettle_tests::environment::skip;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::tool::Tool;
-use tempfile::TempDir;
-
+use super::*;
 use crate::tunnel::peers::Peer;
 
 const EXAMPLE: &str = include_str!("../../../../packaging/examples/package-mirror.toml");

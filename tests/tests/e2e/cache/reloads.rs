@@ -1,13 +1,6 @@
 //! Reloads that change a store while objects arrive in it: there is one store for a folder, whatever it is called.
 
-use std::io::Write;
-
-use kettle_tests::environment::wait_until;
-use kettle_tests::http::{Connection, get};
-
-use super::{Cached, answer, ok, ok_head, read_head, status};
-
-const FRESH: &str = "Cache-Control: max-age=100\r\n";
+use super::*;
 
 #[test]
 fn what_was_asked_for_before_a_purge_does_not_come_back_by_a_reload() {
@@ -36,7 +29,7 @@ fn what_was_asked_for_before_a_purge_does_not_come_back_by_a_reload() {
         if is_renaming {
             let _ = cached.kettle.ctl(&["reload"]).succeed();
         }
-        let _ = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
+        cached.purge(&["https://localhost/app/x"]);
         let mut second = cached.kettle.ask(&get("/app/x"));
         answer(&mut cached.backend.accept(), &ok(FRESH, "new"));
         assert_eq!(second.response().body, b"new");
@@ -44,8 +37,7 @@ fn what_was_asked_for_before_a_purge_does_not_come_back_by_a_reload() {
         old.write_all(&[b'1'; 100_000]).unwrap();
         assert_eq!(first.receive_exactly(200_000), [b'1'; 200_000]);
         cached.kettle.restart();
-        let kept = cached.get("/app/x");
-        assert!(status(&kept).starts_with("kettle; hit"), "{}", status(&kept));
+        let kept = cached.hit("/app/x");
         assert_eq!(kept.body, b"new", "{changes:?}");
     }
 }
@@ -54,39 +46,36 @@ fn what_was_asked_for_before_a_purge_does_not_come_back_by_a_reload() {
 #[test]
 fn a_purge_reaches_a_store_that_a_reload_left_out() {
     let cached = Cached::start("");
-    let mut server = None;
-    cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "old"));
-    cached.wait_until_kept("/app/x");
+    cached.keep("/app/x", FRESH, "old");
     let mut first = cached.kettle.ask(&get("/app/slow"));
-    read_head(cached.backend.asked(&mut server));
+    let mut server = cached.backend.next_request();
     let store =
         format!("[[cache]]\nname = \"main\"\ndirectory = \"{}\"", cached.folder.path().display());
     let changes = [("[site.route.cache]\nstore = \"main\"", "# no route"), (&*store, "# no store")];
     let reload = || _ = cached.kettle.ctl(&["reload"]).succeed();
     changes.iter().for_each(|(from, to)| cached.kettle.folder.change_config(from, to));
     reload();
-    let _ = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
+    cached.purge(&["https://localhost/app/x"]);
     changes.iter().for_each(|(from, to)| cached.kettle.folder.change_config(to, from));
     reload();
     let mut second = cached.kettle.ask(&get("/app/x"));
     answer(&mut cached.backend.accept(), &ok(FRESH, "new"));
     assert_eq!(second.response().body, b"new");
-    server.unwrap().write_all(ok(FRESH, "slow").as_bytes()).unwrap();
+    server.write_all(ok(FRESH, "slow").as_bytes()).unwrap();
     assert_eq!(first.response().body, b"slow");
 }
 
 #[test]
 fn what_differed_by_a_field_before_a_reload_is_one_for_all_after_its_time() {
     let cached = Cached::start("vary = [\"accept-language\"]");
-    let mut server = None;
     let fields = "Cache-Control: max-age=1\r\nVary: Accept-Language\r\n";
-    cached.get_through(&mut server, "/app/x", "Accept-Language: de\r\n", &ok(fields, "de"));
+    cached.get_through("/app/x", "Accept-Language: de\r\n", &ok(fields, "de"));
     // One for the variant, one for what says by which field there are some.
     cached.wait_for_objects(2);
     cached.kettle.reload_with("vary = [\"accept-language\"]", "vary = []");
-    let mut ask = || {
+    let ask = || {
         let french = "Accept-Language: fr\r\n";
-        cached.get_through(&mut server, "/app/x", french, &ok(FRESH, "all")).0
+        cached.get_through("/app/x", french, &ok(FRESH, "all")).0
     };
     wait_until("it is kept", || status(&ask()) == "kettle; fwd=uri-miss; stored");
     let spanish = || cached.ask("GET", "/app/x", "Accept-Language: es\r\n");
@@ -97,13 +86,12 @@ fn what_differed_by_a_field_before_a_reload_is_one_for_all_after_its_time() {
 #[test]
 fn what_was_coded_before_a_reload_is_plain_for_all_after_it() {
     let cached = Cached::start("vary = [\"accept-encoding\"]");
-    let mut server = None;
     let coded = format!("{FRESH}Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n");
-    cached.get_through(&mut server, "/app/x", "Accept-Encoding: gzip\r\n", &ok(&coded, "coded"));
+    cached.get_through("/app/x", "Accept-Encoding: gzip\r\n", &ok(&coded, "coded"));
     cached.wait_for_objects(2);
     cached.kettle.reload_with("vary = [\"accept-encoding\"]", "vary = []");
     let (plain, head) =
-        cached.get_through(&mut server, "/app/x", "Accept-Encoding: br\r\n", &ok(FRESH, "plain"));
+        cached.get_through("/app/x", "Accept-Encoding: br\r\n", &ok(FRESH, "plain"));
     assert_eq!((&*plain.body, status(&plain)), (&b"plain"[..], "kettle; fwd=uri-miss; stored"));
     assert!(!head.contains("accept-encoding"), "{head}");
 }

@@ -1,34 +1,17 @@
 //! Too little room: on the disk, in the store, or in the one that a reload leaves while objects arrive.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::process::Stdio;
-use std::thread;
 
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{skip, wait_until};
-use kettle_tests::http::{Connection, get};
-use kettle_tests::mounted::Mounted;
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::scrape;
-use tempfile::TempDir;
-
-use super::{Cached, answer, ok, ok_head, status};
-
-const FRESH: &str = "Cache-Control: max-age=100\r\n";
+use super::*;
 
 #[test]
 fn a_full_disk_leaves_an_announced_body_whole_to_its_client() {
-    let folder = TempDir::new().unwrap();
-    let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=1m", Stdio::null());
-    let Ok(_mounted) = mounted else { return skip("no tmpfs can be mounted here") };
+    let Some((folder, _mounted)) = tmpfs("size=1m") else { return };
     let filler = folder.path().join("filler");
-    let metrics = unused_address();
-    let cached = Cached::in_folder(folder, Setup::default().metrics(metrics), "", "", "");
-    let errors = "kettle_cache_store_errors_total{store=\"main\"}";
+    let cached = Cached::in_folder(folder, Setup::default(), "", "", "");
     let body = content(600_000);
     let mut client = cached.kettle.ask(&get("/app/x"));
-    let mut server = cached.backend.accept_request();
+    let mut server = cached.backend.next_request();
     server.write_all(ok_head(FRESH, body.len() as u64).as_bytes()).unwrap();
     server.write_all(&body[..300_000]).unwrap();
     client.response_head();
@@ -38,40 +21,34 @@ fn a_full_disk_leaves_an_announced_body_whole_to_its_client() {
     server.write_all(&body[300_000..]).unwrap();
     assert_same(&client.receive_exactly(300_000), &body[300_000..], "after");
     cached.wait_until_kept("/app/x");
-    assert!(scrape(metrics).contains(&format!("{errors} 0\n")));
+    assert_eq!(cached.figure("store_errors_total"), 0);
     // The next one has none though all else goes: it is passed on whole, each time, and counted.
-    let (mut server, body) = (Some(server), content(1_100_000));
+    let body = content(1_100_000);
     for count in [1, 2] {
         let mut client = cached.kettle.ask(&get("/app/y"));
-        let socket = cached.backend.asked(&mut server);
-        answer(socket, &ok_head(FRESH, body.len() as u64));
+        let mut socket = cached.backend.next();
+        answer(&mut socket, &ok_head(FRESH, body.len() as u64));
         thread::scope(|scope| {
             scope.spawn(|| socket.write_all(&body).unwrap());
             let response = client.response();
             assert_eq!(status(&response), "kettle; fwd=uri-miss");
             assert_same(&response.body, &body, "passed on");
         });
-        let text = scrape(metrics);
-        assert!(text.contains(&format!("{errors} {count}\n")), "{text}");
-        assert!(text.contains("kettle_cache_objects{store=\"main\"} 1\n"), "{text}");
+        assert_eq!(["store_errors_total", "objects"].map(|it| cached.figure(it)), [count, 1]);
     }
 }
 
 /// `size` is more than the disk has: what is needed least goes all the same.
 #[test]
 fn a_disk_that_is_full_before_the_store_keeps_what_is_new() {
-    let folder = TempDir::new().unwrap();
-    let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=1m", Stdio::null());
-    let Ok(_mounted) = mounted else { return skip("no tmpfs can be mounted here") };
-    let metrics = unused_address();
-    let cached = Cached::in_folder(folder, Setup::default().metrics(metrics), "", "", "");
+    let Some((folder, _mounted)) = tmpfs("size=1m") else { return };
+    let cached = Cached::in_folder(folder, Setup::default(), "", "", "");
     // What has no name any more has its room until it is closed.
     let is_left_open = || {
         let open = fs::read_dir(format!("/proc/{}/fd", cached.kettle.process())).unwrap();
         let mut open = open.filter_map(|it| fs::read_link(it.unwrap().path()).ok());
         open.any(|it| it.to_string_lossy().ends_with(" (deleted)"))
     };
-    let mut server = None;
     for number in 0..30 {
         wait_until("nothing removed is open", || !is_left_open());
         let body = "x".repeat(if number % 3 == 0 { 20_000 } else { 150_000 });
@@ -82,17 +59,14 @@ fn a_disk_that_is_full_before_the_store_keeps_what_is_new() {
             ok(FRESH, &body)
         };
         let target = format!("/app/{number}");
-        let (response, _) = cached.get_through(&mut server, &target, "", &response);
+        let (response, _) = cached.get_through(&target, "", &response);
         assert_eq!(status(&response), "kettle; fwd=uri-miss; stored", "{number}");
-        let kept = format!("kettle_cache_fill_seconds_count{{store=\"main\"}} {}\n", number + 1);
-        wait_until(&kept, || scrape(metrics).contains(&kept));
+        cached.wait_for_figure("fill_seconds_count", number + 1);
     }
-    let last = cached.get("/app/29");
-    assert!(status(&last).starts_with("kettle; hit"), "{}", status(&last));
+    let last = cached.hit("/app/29");
     assert_eq!(last.body.len(), 150_000);
-    let text = scrape(metrics);
-    assert!(text.contains("kettle_cache_store_errors_total{store=\"main\"} 0\n"), "{text}");
-    assert!(!text.contains("kettle_cache_full_disks_total{store=\"main\"} 0\n"), "{text}");
+    assert_eq!(cached.figure("store_errors_total"), 0);
+    assert!(cached.figure("full_disks_total") > 0);
     let said = cached.kettle.messages().text();
     assert_eq!(
         said.matches("the disk is full before the cache has its `size`").count(),
@@ -104,18 +78,16 @@ fn a_disk_that_is_full_before_the_store_keeps_what_is_new() {
 /// Whoever asks for something long and leaves costs others little of what is kept for them.
 #[test]
 fn what_is_announced_and_does_not_come_lets_little_go_of_a_full_disk() {
-    let folder = TempDir::new().unwrap();
-    let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=48m", Stdio::null());
-    let Ok(_mounted) = mounted else { return skip("no tmpfs can be mounted here") };
+    let Some((folder, _mounted)) = tmpfs("size=48m") else { return };
     let cached = Cached::in_folder(folder, Setup::default(), "", "", "");
-    let (mut server, body) = (None, "x".repeat(1 << 20));
+    let body = "x".repeat(1 << 20);
     for number in 0..40 {
-        cached.get_through(&mut server, &format!("/app/{number}"), "", &ok(FRESH, &body));
+        cached.fetch(&format!("/app/{number}"), FRESH, &body);
     }
     cached.wait_for_objects(40);
     let mut client = cached.kettle.ask(&get("/app/long"));
-    let server = cached.backend.asked(&mut server);
-    answer(server, &format!("{}x", ok_head(FRESH, 45 << 20)));
+    let mut server = cached.backend.next();
+    answer(&mut server, &format!("{}x", ok_head(FRESH, 45 << 20)));
     assert_eq!(status(&client.response_head()), "kettle; fwd=uri-miss; stored");
     drop(client);
     assert_eq!(server.read(&mut [0]).unwrap_or(0), 0);
@@ -127,24 +99,21 @@ fn what_is_announced_and_does_not_come_lets_little_go_of_a_full_disk() {
 
 #[test]
 fn a_full_disk_keeps_no_purge_from_being_made_and_no_store_from_opening() {
-    let folder = TempDir::new().unwrap();
-    let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=1m", Stdio::null());
-    let Ok(_mounted) = mounted else { return skip("no tmpfs can be mounted here") };
+    let Some((folder, _mounted)) = tmpfs("size=1m") else { return };
     let mut cached = Cached::in_folder(folder, Setup::default(), "", "", "");
     let is_filled = |cached: &Cached, name: &str| {
         fs::write(cached.folder.path().join(name), vec![0; 1 << 20]).is_err()
     };
-    let (mut server, body) = (None, "x".repeat(40_000));
+    let body = "x".repeat(40_000);
     for number in 0..10 {
         let target = format!("/app/{number}");
-        cached.get_through(&mut server, &target, "", &ok(FRESH, &body));
-        cached.wait_until_kept(&target);
+        cached.keep(&target, FRESH, &body);
     }
     assert!(is_filled(&cached, "filler"));
     // What is written down of the second begins another block.
     for prefix in ["app/8".to_owned(), "x".repeat(5_000)] {
         let url = format!("https://localhost/{prefix}");
-        let _ = cached.kettle.ctl(&["cache", "purge", "--prefix", &url]).succeed();
+        cached.purge(&["--prefix", &url]);
     }
     assert!(is_filled(&cached, "more"));
     let _ = cached.kettle.ctl(&["reload"]).succeed();
@@ -156,20 +125,17 @@ fn a_full_disk_keeps_no_purge_from_being_made_and_no_store_from_opening() {
         !said.contains("still being counted")
     };
     wait_until("all is counted", || is_counted(&cached));
-    let (response, _) = cached.get_through(&mut None, "/app/8", "", &ok(FRESH, &body));
+    let response = cached.fetch("/app/8", FRESH, &body);
     assert_eq!(status(&response), "kettle; fwd=uri-miss; stored");
     cached.wait_until_kept("/app/8");
 }
 
 #[test]
 fn a_folder_that_may_only_be_read_at_the_start_is_used_once_it_may_be_written() {
-    let folder = TempDir::new().unwrap();
-    let mounted = Mounted::at(folder.path().into(), "tmpfs", "ro", Stdio::null());
-    let Ok(mounted) = mounted else { return skip("no tmpfs can be mounted here") };
+    let Some((folder, mounted)) = tmpfs("ro") else { return };
     let cached = Cached::in_folder(folder, Setup::default(), "", "", "");
-    let mut server = None;
     for body in ["one", "two"] {
-        let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(FRESH, body));
+        let response = cached.fetch("/app/x", FRESH, body);
         assert_eq!(status(&response), "kettle; fwd=bypass; detail=store");
         assert_eq!(response.body, body.as_bytes());
     }
@@ -178,30 +144,21 @@ fn a_folder_that_may_only_be_read_at_the_start_is_used_once_it_may_be_written() 
     mounted.make_writable().unwrap();
     // Without the minute between two tries.
     let _ = cached.kettle.ctl(&["reload"]).succeed();
-    cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "three"));
-    cached.wait_until_kept("/app/x");
+    cached.keep("/app/x", FRESH, "three");
     assert_eq!(cached.get("/app/x").body, b"three");
 }
 
 #[test]
 fn what_goes_to_make_room_is_counted() {
-    let metrics = unused_address();
-    let setup = Setup::default().metrics(metrics);
-    let cached = Cached::set_up(setup, "", "", "size = \"1 MiB\"");
-    let mut server = None;
+    let cached = Cached::with_store("", "size = \"1 MiB\"");
     for number in 0..10 {
         let body = "x".repeat(200_000);
         let target = format!("/app/{number}");
-        let (response, _) = cached.get_through(&mut server, &target, "", &ok(FRESH, &body));
+        let response = cached.fetch(&target, FRESH, &body);
         assert_eq!(status(&response), "kettle; fwd=uri-miss; stored");
     }
-    let figure = |text: &str, name: &str| -> u64 {
-        let line = format!("kettle_cache_{name}{{store=\"main\"}} ");
-        let value = text.lines().find_map(|it| it.strip_prefix(&line));
-        value.unwrap().parse().unwrap()
-    };
     wait_until("all ten are counted", || {
-        let text = scrape(metrics);
+        let text = cached.scrape();
         let [objects, gone] = ["objects", "evictions_total"].map(|name| figure(&text, name));
         let is_counted = objects + gone == 10;
         if is_counted {
@@ -218,7 +175,7 @@ fn a_store_that_becomes_smaller_than_what_arrives_gives_it_whole_and_keeps_nothi
     let body = content(3 << 20);
     let [mut first, mut late] = [cached.client(), cached.client()];
     first.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept_request();
+    let mut server = cached.backend.next_request();
     server.write_all(ok_head(FRESH, body.len() as u64).as_bytes()).unwrap();
     server.write_all(&body[..1 << 20]).unwrap();
     first.response_head();
@@ -237,8 +194,7 @@ fn a_store_that_becomes_smaller_than_what_arrives_gives_it_whole_and_keeps_nothi
     };
     wait_until("nothing is kept", is_empty);
     // What has room is kept as before.
-    cached.get_through(&mut Some(server), "/app/y", "", &ok(FRESH, "small"));
-    cached.wait_until_kept("/app/y");
+    cached.keep("/app/y", FRESH, "small");
 }
 
 #[test]
@@ -260,7 +216,7 @@ fn a_store_that_is_taken_out_gives_what_arrives_whole_to_all_who_read_it() {
     cached.kettle.folder.change_config(&store, "");
     cached.kettle.reload_with("[site.route.cache]\nstore = \"main\"\n", "");
     // From now on all requests are passed on, and those that came before lose nothing.
-    let (passed, _) = cached.get_through(&mut None, "/app/x", "", &ok(FRESH, "passed"));
+    let passed = cached.fetch("/app/x", FRESH, "passed");
     assert_eq!((&*passed.body, passed.header("cache-status")), (&b"passed"[..], None));
     server.write_all(&body[200_000..]).unwrap();
     for client in &mut clients {

@@ -1,34 +1,23 @@
 //! The rules of RFC 9111 for kept responses, beyond whether they are kept.
 
-use std::io::Write;
-
-use kettle_tests::environment::wait_until;
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::scrape;
-
-use super::{Cached, answer, assert_unasked, ok, read_head, status};
+use super::*;
 use crate::proxy::guarded::{SECRET, SIGNATURE};
 
-const FRESH: &str = "Cache-Control: max-age=100\r\n";
 const STALE: &str = "Cache-Control: max-age=0\r\nETag: \"v1\"\r\n";
 
 #[test]
 fn a_response_keeps_the_date_it_was_made_at() {
     let cached = Cached::start("");
-    let mut server = None;
     let date = "Sun, 06 Nov 1994 08:49:37 GMT";
     let fields = format!("Date: {date}\r\nCache-Control: max-age=9999999999\r\n");
-    cached.get_through(&mut server, "/app/x", "", &ok(&fields, "body"));
-    cached.wait_until_kept("/app/x");
+    cached.keep("/app/x", &fields, "body");
     let hit = cached.get("/app/x");
     assert_eq!(hit.header("date"), Some(date));
     assert!(hit.header("age").unwrap().parse::<u64>().unwrap() > 1_000_000_000);
     // One that says no date, or none that is one, gets that of its arrival, once.
     for (target, fields) in [("/app/y", ""), ("/app/z", "Date: now\r\n")] {
         let fields = format!("{fields}{FRESH}");
-        let (first, _) = cached.get_through(&mut server, target, "", &ok(&fields, "body"));
-        cached.wait_until_kept(target);
+        let first = cached.keep(target, &fields, "body");
         let dates = [
             first.header("date").unwrap().to_owned(),
             cached.get(target).header("date").unwrap().to_owned(),
@@ -42,12 +31,11 @@ fn a_response_keeps_the_date_it_was_made_at() {
 #[test]
 fn a_date_joins_no_parts_of_what_was_made_in_the_same_second() {
     let cached = Cached::start("");
-    let mut server = None;
     let date = |second| format!("Sun, 06 Nov 1994 08:49:{second} GMT");
     for (target, made, expected) in [("/app/x", 37, 200), ("/app/y", 38, 206)] {
         let dates = format!("Date: {}\r\nLast-Modified: {}\r\n", date(made), date(37));
         let fields = format!("{dates}Cache-Control: max-age=9999999999\r\n");
-        cached.get_through(&mut server, target, "", &ok(&fields, "body"));
+        cached.fetch(target, &fields, "body");
         let part = format!("Range: bytes=1-\r\nIf-Range: {}\r\n", date(37));
         assert_eq!(cached.ask("GET", target, &part).status, expected, "{target}");
     }
@@ -56,19 +44,16 @@ fn a_date_joins_no_parts_of_what_was_made_in_the_same_second() {
 #[test]
 fn a_write_removes_what_its_answer_names_of_the_same_origin_too() {
     let cached = Cached::start("");
-    let mut server = None;
     for target in ["/app/x", "/app/y", "/app/z"] {
-        cached.get_through(&mut server, target, "", &ok(FRESH, "old"));
-        cached.wait_until_kept(target);
+        cached.keep(target, FRESH, "old");
     }
     let mut client = cached.kettle.ask(&request("POST", "/app/w", "Content-Length: 0\r\n"));
     let host = format!("https://localhost:{}", cached.kettle.address().port());
     let fields = format!("Location: /app/x\r\nContent-Location: y\r\nX: {host}/app/z\r\n");
-    answer(cached.backend.asked(&mut server), &ok(&fields, "done"));
+    cached.backend.answer(&ok(&fields, "done"));
     assert_eq!(client.response().body, b"done");
     for target in ["/app/x", "/app/y"] {
-        let (new, _) = cached.get_through(&mut server, target, "", &ok(FRESH, "new"));
-        assert_eq!(new.body, b"new", "{target}");
+        cached.fetch(target, FRESH, "new");
     }
     assert_eq!(cached.get("/app/z").body, b"old");
 }
@@ -77,7 +62,6 @@ fn a_write_removes_what_its_answer_names_of_the_same_origin_too() {
 #[test]
 fn a_write_removes_nothing_where_it_failed_or_of_others() {
     let cached = Cached::start("");
-    let mut server = None;
     for (method, status, fields, is_gone) in [
         ("PUT", 204, "", true),
         ("DELETE", 200, "", true),
@@ -89,18 +73,17 @@ fn a_write_removes_nothing_where_it_failed_or_of_others() {
         ("OPTIONS", 200, "", false),
     ] {
         for target in ["/app/x", "/app/x?elsewhere"] {
-            cached.get_through(&mut server, target, "", &ok(FRESH, "old"));
-            cached.wait_until_kept(target);
+            cached.keep(target, FRESH, "old");
         }
         let mut client = cached.kettle.ask(&request(method, "/app/x", "Content-Length: 0\r\n"));
         let others = "Content-Location: https://other.example/app/x?elsewhere\r\n";
         let length = if status == 204 { "" } else { "Content-Length: 0\r\n" };
         let response = format!("HTTP/1.1 {status} X\r\n{fields}{others}{length}\r\n");
-        answer(cached.backend.asked(&mut server), &response);
+        cached.backend.answer(&response);
         assert_eq!(client.response_head().status, status);
         assert_eq!(cached.get("/app/x?elsewhere").body, b"old", "{method} {status}");
         if is_gone {
-            cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "new"));
+            cached.fetch("/app/x", FRESH, "new");
         }
         let expected: &[u8] = if is_gone { b"new" } else { b"old" };
         assert_eq!(cached.get("/app/x").body, expected, "{method} {status}");
@@ -113,8 +96,7 @@ fn a_write_removes_nothing_where_it_failed_or_of_others() {
 fn what_says_when_it_was_modified_is_fresh_where_the_operator_wants_it() {
     let cached = Cached::start("heuristic = \"1d\"");
     let modified = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
-    cached.get_through(&mut None, "/app/x", "", &ok(modified, "body"));
-    cached.wait_until_kept("/app/x");
+    cached.keep("/app/x", modified, "body");
     let hit = cached.get("/app/x");
     assert!(status(&hit).starts_with("kettle; hit; ttl=86"), "{}", status(&hit));
 }
@@ -123,21 +105,19 @@ fn what_says_when_it_was_modified_is_fresh_where_the_operator_wants_it() {
 fn what_is_said_to_this_cache_alone_counts_for_it_and_not_for_clients() {
     let cached = Cached::start("targeted = \"CDN-Cache-Control\"");
     let fields = "CDN-Cache-Control: max-age=100\r\nCache-Control: no-store\r\n";
-    cached.get_through(&mut None, "/app/x", "", &ok(fields, "body"));
-    cached.wait_until_kept("/app/x");
+    cached.keep("/app/x", fields, "body");
     assert_eq!(cached.get("/app/x").header("cache-control"), Some("no-store"));
 }
 
 #[test]
 fn a_304_for_another_object_makes_it_come_anew() {
     let cached = Cached::start("");
-    let mut server = None;
-    cached.get_through(&mut server, "/app/x", "", &ok(STALE, "old"));
+    cached.fetch("/app/x", STALE, "old");
     let mut client = cached.kettle.ask(&get("/app/x"));
     let other = format!("HTTP/1.1 304 X\r\nETag: \"v2\"\r\n{FRESH}\r\n");
-    let head = answer(cached.backend.asked(&mut server), &other);
+    let head = cached.backend.answer(&other);
     assert!(head.contains("if-none-match: \"v1\""), "{head}");
-    let head = answer(cached.backend.asked(&mut server), &ok(FRESH, "new"));
+    let head = cached.backend.answer(&ok(FRESH, "new"));
     assert!(!head.contains("if-none-match"), "{head}");
     assert_eq!(client.response().body, b"new");
 }
@@ -145,13 +125,12 @@ fn a_304_for_another_object_makes_it_come_anew() {
 #[test]
 fn a_304_says_by_what_its_object_is_asked_about_from_then_on() {
     let cached = Cached::start("");
-    let mut server = None;
     let weak = "Cache-Control: max-age=0\r\nETag: W/\"v1\"\r\n";
-    cached.get_through(&mut server, "/app/x", "", &ok(weak, "body"));
+    cached.fetch("/app/x", weak, "body");
     let monday = "Mon, 01 Jan 2024 00:00:00 GMT";
     let same = format!("HTTP/1.1 304 X\r\n{STALE}Last-Modified: {monday}\r\n\r\n");
     for (number, since) in ["", monday].into_iter().enumerate() {
-        let (response, head) = cached.get_through(&mut server, "/app/x", "", &same);
+        let (response, head) = cached.get_through("/app/x", "", &same);
         // The tag stays weak: which of the bodies that it names is kept is not known (RFC 9110 §8.8.1).
         let seen = (response.header("etag"), response.header("last-modified"));
         assert_eq!(seen, (Some("W/\"v1\""), Some(monday)));
@@ -163,15 +142,14 @@ fn a_304_says_by_what_its_object_is_asked_about_from_then_on() {
 #[test]
 fn a_304_for_one_modified_at_another_time_makes_it_come_anew() {
     let cached = Cached::start("");
-    let mut server = None;
     let modified = |day| format!("Last-Modified: Mon, 0{day} Jan 2024 00:00:00 GMT\r\n");
     let stale = format!("Cache-Control: max-age=0\r\n{}", modified(1));
-    cached.get_through(&mut server, "/app/x", "", &ok(&stale, "old"));
+    cached.fetch("/app/x", &stale, "old");
     let mut client = cached.kettle.ask(&get("/app/x"));
     let other = format!("HTTP/1.1 304 X\r\n{FRESH}{}\r\n", modified(8));
-    let head = answer(cached.backend.asked(&mut server), &other);
+    let head = cached.backend.answer(&other);
     assert!(head.contains("if-modified-since"), "{head}");
-    let head = answer(cached.backend.asked(&mut server), &ok(FRESH, "new"));
+    let head = cached.backend.answer(&ok(FRESH, "new"));
     assert!(!head.contains("if-modified-since"), "{head}");
     assert_eq!(client.response().body, b"new");
 }
@@ -180,18 +158,16 @@ fn a_304_for_one_modified_at_another_time_makes_it_come_anew() {
 fn a_304_that_says_no_time_gives_the_first_one_anew_whatever_clients_are_told() {
     let route = "headers = { cache-control = \"no-store\" }";
     let cached = Cached::of_route(route);
-    let mut server = None;
-    cached.get_through(&mut server, "/app/x", "", &ok(STALE, "body"));
+    cached.fetch("/app/x", STALE, "body");
     let validated = format!("HTTP/1.1 304 X\r\n{FRESH}\r\n");
-    cached.get_through(&mut server, "/app/x", "", &validated);
-    let hit = cached.get("/app/x");
-    assert!(status(&hit).starts_with("kettle; hit"), "{}", status(&hit));
+    cached.get_through("/app/x", "", &validated);
+    let hit = cached.hit("/app/x");
     assert_eq!(hit.header("cache-control"), Some("no-store"));
     // `max-age=0` was its first time, and a 304 without one makes it no fresher.
-    cached.get_through(&mut server, "/app/y", "", &ok(STALE, "body"));
+    cached.fetch("/app/y", STALE, "body");
     for _ in 0..2 {
         let same = "HTTP/1.1 304 X\r\n\r\n";
-        let (response, _) = cached.get_through(&mut server, "/app/y", "", same);
+        let (response, _) = cached.get_through("/app/y", "", same);
         assert_eq!(status(&response), "kettle; fwd=stale; fwd-status=304");
     }
 }
@@ -223,12 +199,11 @@ fn the_first_client_gets_an_answer_to_its_own_fields_where_they_count() {
 #[test]
 fn what_varied_once_by_a_field_no_backend_sees_is_one_for_all_after_its_time() {
     let cached = Cached::start("");
-    let mut server = None;
     let varied = "Cache-Control: max-age=1\r\nVary: Origin\r\n";
-    cached.get_through(&mut server, "/app/x", "", &ok(varied, "once"));
+    cached.fetch("/app/x", varied, "once");
     cached.wait_for_objects(2);
     let origin = |name: &str| format!("Origin: https://{name}.example\r\n");
-    let mut ask = || cached.get_through(&mut server, "/app/x", &origin("a"), &ok(FRESH, "all")).0;
+    let ask = || cached.get_through("/app/x", &origin("a"), &ok(FRESH, "all")).0;
     wait_until("it is kept", || status(&ask()) == "kettle; fwd=uri-miss; stored");
     let other = || cached.ask("GET", "/app/x", &origin("b"));
     wait_until("all get it", || status(&other()).starts_with("kettle; hit"));
@@ -240,7 +215,7 @@ fn codings_that_no_backend_sees_are_no_reason_to_ask_it_twice() {
     let cached = Cached::start("vary = []");
     let fields = "Vary: Accept-Encoding\r\nCache-Control: no-store\r\n";
     let takes = "Accept-Encoding: br\r\n";
-    let (response, _) = cached.get_through(&mut None, "/app/x", takes, &ok(fields, "plain"));
+    let (response, _) = cached.get_through("/app/x", takes, &ok(fields, "plain"));
     assert_eq!((&*response.body, status(&response)), (&b"plain"[..], "kettle; fwd=uri-miss"));
 }
 
@@ -248,10 +223,8 @@ fn codings_that_no_backend_sees_are_no_reason_to_ask_it_twice() {
 #[test]
 fn conditions_for_the_server_are_passed_on_where_they_do_not_hold_for_what_is_kept() {
     let cached = Cached::start("");
-    let mut server = None;
     let fields = format!("{FRESH}ETag: \"v1\"\r\nLast-Modified: Mon, 01 Jan 2024 00:00:00 GMT\r\n");
-    cached.get_through(&mut server, "/app/x", "", &ok(&fields, "kept"));
-    cached.wait_until_kept("/app/x");
+    cached.keep("/app/x", &fields, "kept");
     for (condition, holds) in [
         ("If-Match: \"v0\", \"v1\"", true),
         ("If-Match: \"v2\"", false),
@@ -264,22 +237,21 @@ fn conditions_for_the_server_are_passed_on_where_they_do_not_hold_for_what_is_ke
             continue;
         }
         let newer = ok(&format!("{FRESH}ETag: \"v2\"\r\n"), "newer");
-        let (response, head) = cached.get_through(&mut server, "/app/x", &line, &newer);
+        let (response, head) = cached.get_through("/app/x", &line, &newer);
         assert!(head.contains(condition), "{head}");
         assert_eq!((response.status, &*response.body), (200, &b"newer"[..]), "{condition}");
         assert_eq!(status(&response), "kettle; fwd=request; detail=precondition");
     }
     assert_eq!(cached.get("/app/x").body, b"kept");
-    assert_unasked(&server.unwrap());
+    cached.backend.assert_unasked();
 }
 
 #[test]
 fn an_error_that_is_not_kept_is_no_reason_to_go_past_the_store() {
     let cached = Cached::start("");
-    let mut server = None;
     let failure = "HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n";
-    cached.get_through(&mut server, "/app/x", "", failure);
-    let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "body"));
+    cached.get_through("/app/x", "", failure);
+    let response = cached.fetch("/app/x", FRESH, "body");
     assert_eq!(status(&response), "kettle; fwd=uri-miss; stored");
 }
 
@@ -288,43 +260,37 @@ fn what_has_more_tags_than_can_be_kept_is_not_kept() {
     let cached = Cached::start("tags = \"X-Tags\"");
     let tags: String = (0..257).map(|number| format!("t{number} ")).collect();
     let fields = format!("{FRESH}X-Tags: {tags}\r\n");
-    let mut server = None;
     for how in ["uri-miss", "bypass; detail=not-kept"] {
-        let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(&fields, "body"));
+        let response = cached.fetch("/app/x", &fields, "body");
         assert_eq!(status(&response), format!("kettle; fwd={how}"));
     }
     cached.kettle.messages().wait_for("too many tags");
     let tags: String = (0..256).map(|number| format!("t{number} ")).collect();
     let fields = format!("{FRESH}X-Tags: {tags}\r\n");
-    cached.get_through(&mut server, "/app/y", "", &ok(&fields, "body"));
-    cached.wait_until_kept("/app/y");
-    let _ = cached.kettle.ctl(&["cache", "purge", "--tag", "t255"]).succeed();
-    cached.get_through(&mut server, "/app/y", "", &ok(FRESH, "new"));
-    assert_unasked(&server.unwrap());
+    cached.keep("/app/y", &fields, "body");
+    cached.purge(&["--tag", "t255"]);
+    cached.fetch("/app/y", FRESH, "new");
+    cached.backend.assert_unasked();
 }
 
 #[test]
 fn each_outcome_is_counted_by_the_word_that_nginx_has_for_it() {
-    let listen = unused_address();
-    let setup = Setup::default().metrics(listen);
-    let cached = Cached::set_up(setup, "", "", "");
-    let mut server = None;
-    let ask = |server: &mut _, fields: &str| {
-        cached.get_through(server, "/app/x", "", &ok(fields, "body"));
-    };
-    ask(&mut server, STALE);
-    ask(&mut server, "Cache-Control: max-age=0, stale-if-error=100\r\nETag: \"v1\"\r\n");
+    let cached = Cached::start("");
+    for error in ["", ", stale-if-error=100"] {
+        let fields = format!("Cache-Control: max-age=0{error}\r\nETag: \"v1\"\r\n");
+        cached.fetch("/app/x", &fields, "body");
+    }
     let failure = "HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n";
-    cached.get_through(&mut server, "/app/x", "", failure);
+    cached.get_through("/app/x", "", failure);
     let fields = "Cache-Control: max-age=0, stale-while-revalidate=100\r\n";
-    cached.get_through(&mut server, "/app/x", "", &format!("HTTP/1.1 304 X\r\n{fields}\r\n"));
+    cached.get_through("/app/x", "", &format!("HTTP/1.1 304 X\r\n{fields}\r\n"));
     cached.get("/app/x");
-    answer(cached.backend.asked(&mut server), &ok(FRESH, "new"));
+    cached.backend.answer(&ok(FRESH, "new"));
     wait_until("the new one is kept", || cached.get("/app/x").body == b"new");
     let mut client = cached.kettle.ask(&request("DELETE", "/app/z", ""));
-    answer(cached.backend.asked(&mut server), &ok("", ""));
+    cached.backend.answer(&ok("", ""));
     client.response();
-    let metrics = scrape(listen);
+    let metrics = cached.scrape();
     for word in ["miss", "expired", "stale", "revalidated", "updating", "hit", "bypass"] {
         let line = format!("kettle_cache_responses_total{{store=\"main\",status=\"{word}\"}} ");
         let count = metrics.lines().find_map(|it| it.strip_prefix(&line));
@@ -337,10 +303,8 @@ fn each_outcome_is_counted_by_the_word_that_nginx_has_for_it() {
 fn what_a_backend_and_the_operator_vary_by_is_said_of_a_hit_too() {
     let cached =
         Cached::with_all("headers = { Vary = \"X-Site\" }", "vary = [\"accept-language\"]", "");
-    let mut server = None;
     let fields = format!("{FRESH}Vary: Accept-Language\r\n");
-    cached.get_through(&mut server, "/app/x", "", &ok(&fields, "body"));
-    cached.wait_until_kept("/app/x");
+    cached.keep("/app/x", &fields, "body");
     let hit = cached.get("/app/x").head;
     assert!(hit.contains("vary: X-Site\r\n") && hit.contains("vary: Accept-Language\r\n"), "{hit}");
 }
@@ -348,19 +312,17 @@ fn what_a_backend_and_the_operator_vary_by_is_said_of_a_hit_too() {
 #[test]
 fn only_what_asks_for_a_tunnel_goes_past_the_store() {
     let cached = Cached::of_route("websocket = true");
-    let mut server = None;
-    cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "body"));
-    cached.wait_until_kept("/app/x");
+    cached.keep("/app/x", FRESH, "body");
     for fields in [
         "Upgrade: h2c\r\nConnection: Upgrade\r\n",
         "Upgrade: websocket, h2c\r\nConnection: Upgrade\r\n",
         "Upgrade: websocket\r\n",
     ] {
         let response = cached.ask("GET", "/app/x", fields);
-        assert!(status(&response).starts_with("kettle; hit"), "{fields}: {}", status(&response));
+        assert_hit(&response);
     }
     let fields = "Upgrade: websocket\r\nConnection: Upgrade\r\n";
-    let (response, head) = cached.get_through(&mut server, "/app/x", fields, &ok("", "own"));
+    let (response, head) = cached.get_through("/app/x", fields, &ok("", "own"));
     assert!(head.contains("upgrade: websocket\r\n"), "{head}");
     assert_eq!((&*response.body, status(&response)), (&b"own"[..], "kettle; fwd=method"));
 }
@@ -380,7 +342,7 @@ fn errors_say_where_they_come_from_too() {
 fn a_304_is_for_the_object_that_was_asked_about_and_for_none_that_came_since() {
     let cached = Cached::start("");
     let stale = "Connection: close\r\nCache-Control: max-age=0\r\nETag: \"v1\"\r\nX-App: old\r\n";
-    cached.get_through(&mut None, "/app/x", "", &ok(stale, "old"));
+    cached.fetch("/app/x", stale, "old");
     // It is written behind its answer.
     cached.wait_for_objects(1);
     let asks = |coding: &str| {
@@ -415,8 +377,7 @@ fn a_signature_is_no_part_of_what_is_kept() {
         // The same by the second after.
         "/app/a?signature=0a70a672dc795e76986a45dfbfb3de3c5712d6714fd59dcbe5529deccf8d81a8&expires=4102444801".to_owned(),
     ];
-    let mut server = None;
-    let (first, head) = cached.get_through(&mut server, &signed[0], "", &ok(FRESH, "one"));
+    let (first, head) = cached.get_through(&signed[0], "", &ok(FRESH, "one"));
     assert_eq!((first.status, status(&first)), (200, "kettle; fwd=uri-miss; stored"));
     assert!(head.starts_with("GET /app/a HTTP/1.1\r\n"), "{head}");
     cached.wait_until_kept(&signed[0]);
@@ -428,34 +389,30 @@ fn a_signature_is_no_part_of_what_is_kept() {
     }
     let said = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/a"]).succeed();
     assert!(said.contains('1'), "{said}");
-    let (again, _) = cached.get_through(&mut server, &signed[1], "", &ok(FRESH, "two"));
-    assert_eq!(again.body, b"two");
+    cached.fetch(&signed[1], FRESH, "two");
 }
 
 #[test]
 fn a_304_says_by_which_tags_its_object_is_purged_from_then_on() {
     let cached = Cached::start("tags = \"X-Tags\"");
-    let mut server = None;
     let first = format!("{STALE}X-Tags: old\r\n");
-    cached.get_through(&mut server, "/app/x", "", &ok(&first, "old"));
+    cached.fetch("/app/x", &first, "old");
     let same = format!("HTTP/1.1 304 X\r\n{FRESH}X-Tags: new, more\r\n\r\n");
-    let (response, _) = cached.get_through(&mut server, "/app/x", "", &same);
+    let (response, _) = cached.get_through("/app/x", "", &same);
     assert_eq!(response.header("x-tags"), None);
-    let _ = cached.kettle.ctl(&["cache", "purge", "--tag", "old"]).succeed();
+    cached.purge(&["--tag", "old"]);
     cached.wait_until_kept("/app/x");
-    let _ = cached.kettle.ctl(&["cache", "purge", "--tag", "more"]).succeed();
-    let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "new"));
-    assert_eq!(response.body, b"new");
+    cached.purge(&["--tag", "more"]);
+    cached.fetch("/app/x", FRESH, "new");
 }
 
 #[test]
 fn a_304_may_vary_by_codings_that_its_backend_never_sees() {
     let cached = Cached::start("");
-    let mut server = None;
     let vary = "Vary: Accept-Encoding\r\n";
-    cached.get_through(&mut server, "/app/x", "", &ok(&format!("{STALE}{vary}"), "body"));
+    cached.fetch("/app/x", &format!("{STALE}{vary}"), "body");
     let same = format!("HTTP/1.1 304 X\r\n{FRESH}{vary}\r\n");
-    let (response, _) = cached.get_through(&mut server, "/app/x", "", &same);
+    let (response, _) = cached.get_through("/app/x", "", &same);
     assert_eq!(status(&response), "kettle; fwd=stale; fwd-status=304");
     assert_eq!(response.body, b"body");
 }
@@ -463,27 +420,23 @@ fn a_304_may_vary_by_codings_that_its_backend_never_sees() {
 #[test]
 fn what_has_two_lines_of_codings_is_for_those_who_take_them() {
     let cached = Cached::start("vary = [\"accept-encoding\"]");
-    let mut server = None;
     let coded = format!("{FRESH}Content-Encoding: gzip\r\nContent-Encoding: br\r\n");
     let takes = "Accept-Encoding: gzip, br\r\n";
-    cached.get_through(&mut server, "/app/x", takes, &ok(&coded, "coded"));
+    cached.get_through("/app/x", takes, &ok(&coded, "coded"));
     wait_until("it is kept", || status(&cached.ask("GET", "/app/x", takes)).contains("hit"));
     assert_eq!(cached.ask("GET", "/app/x", takes).body, b"coded");
-    let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "plain"));
-    assert_eq!(response.body, b"plain");
+    cached.fetch("/app/x", FRESH, "plain");
 }
 
 /// What was kept before the route denied it is not found either.
 #[test]
 fn a_denied_file_is_answered_from_no_store() {
     let cached = Cached::start("");
-    let mut server = None;
-    cached.get_through(&mut server, "/app/x.php", "", &ok(FRESH, "source"));
-    cached.wait_until_kept("/app/x.php");
+    cached.keep("/app/x.php", FRESH, "source");
     let denying = "backend = \"app\"\ndeny_files = [\"*.php\"]";
     cached.kettle.reload_with("backend = \"app\"", denying);
     for target in ["/app/x.php", "/app/%78.php", "/app//x.php", "/app/x.php;a"] {
         assert_eq!(cached.get(target).status, 403, "{target}");
     }
-    assert_unasked(server.as_ref().unwrap());
+    cached.backend.assert_unasked();
 }

@@ -1,16 +1,6 @@
 //! Clients that share at the same time: ranges of what arrives, variants beside each other, an old object beside its successor.
 
-use std::io::Write;
-use std::thread;
-
-use kettle_tests::client::{Client, Dialer};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::wait_until;
-use kettle_tests::http::{Connection, get, request};
-
-use super::{Cached, answer, assert_unasked, ok, ok_head, status};
-
-const FRESH: &str = "Cache-Control: max-age=100\r\n";
+use super::*;
 
 #[test]
 fn any_range_of_what_arrives_is_what_it_is_of_a_file() {
@@ -177,14 +167,14 @@ fn readers_of_an_object_get_that_one_whatever_takes_its_place_meanwhile() {
     answer(&mut cached.backend.accept(), &same("one"));
     assert_eq!(slow.response_head().header("x-more"), Some("one"));
     // Its head is written anew, with the body behind it being read; then another takes its name.
-    let (response, head) = cached.get_through(&mut None, "/app/x", "", &same(&"x".repeat(900)));
+    let (response, head) = cached.get_through("/app/x", "", &same(&"x".repeat(900)));
     assert!(head.contains("if-none-match: \"v1\""), "{head}");
     assert_same(&response.body, &old, "validated");
     let new = ok(FRESH, "new");
-    assert_eq!(cached.get_through(&mut None, "/app/x", "", &new).0.body, b"new");
+    assert_eq!(cached.get_through("/app/x", "", &new).0.body, b"new");
     cached.wait_until_kept("/app/x");
     assert_eq!(cached.get("/app/x").body, b"new");
-    let _ = cached.kettle.ctl(&["cache", "purge", "--prefix", "https://localhost/"]).succeed();
+    cached.purge(&["--prefix", "https://localhost/"]);
     assert_same(&slow.receive_exactly(old.len()), &old, "slow");
 }
 
@@ -192,8 +182,7 @@ fn readers_of_an_object_get_that_one_whatever_takes_its_place_meanwhile() {
 fn fifty_clients_of_a_stale_object_cost_one_request() {
     let cached = Cached::start("");
     let fields = "Cache-Control: max-age=0, stale-while-revalidate=100\r\nETag: \"a\"\r\n";
-    let mut server = None;
-    cached.get_through(&mut server, "/app/x", "", &ok(fields, "old"));
+    cached.fetch("/app/x", fields, "old");
     cached.wait_for_objects(1);
     let mut clients: Vec<_> = (0..50).map(|_| cached.client()).collect();
     for client in &mut clients {
@@ -205,16 +194,16 @@ fn fifty_clients_of_a_stale_object_cost_one_request() {
         assert_eq!(status(&stale), "kettle; hit; detail=stale-while-revalidate");
         assert_eq!(stale.body, b"old");
     }
-    answer(cached.backend.asked(&mut server), &ok(FRESH, "new"));
+    cached.backend.answer(&ok(FRESH, "new"));
     wait_until("it is kept", || cached.get("/app/x").body == b"new");
-    assert_unasked(&server.unwrap());
+    cached.backend.assert_unasked();
 }
 
 #[test]
 fn a_backend_that_says_nothing_is_a_failure_that_what_is_stale_is_better_than() {
     let cached = Cached::with_all("timeout = \"1s\"", "stale_if_error = \"1h\"", "");
     let fields = "Connection: close\r\nCache-Control: max-age=0\r\nETag: \"a\"\r\n";
-    cached.get_through(&mut None, "/app/x", "", &ok(fields, "old"));
+    cached.fetch("/app/x", fields, "old");
     cached.wait_for_objects(1);
     let mut clients = [cached.client(), cached.client()];
     for client in &mut clients {

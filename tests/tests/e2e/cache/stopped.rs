@@ -1,18 +1,6 @@
 //! A disk that has stopped: what needs none goes on, what waits for it is bounded and counted, and is written once the disk is back.
 
-use std::net::SocketAddr;
-use std::thread;
-
-use kettle_tests::client::Dialer;
-use kettle_tests::environment::{skip, wait_until};
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::mounted::Mounted;
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::scrape;
-use rustix::process::Signal;
-use tempfile::TempDir;
-
-use super::{Cached, answer, ok, status};
+use super::*;
 
 /// Each request comes on a connection of its own.
 const FRESH: &str = "Connection: close\r\nCache-Control: max-age=1000\r\n";
@@ -23,7 +11,6 @@ const LARGE_BYTES: usize = 60_000;
 /// Ends before what it lies on.
 struct Stopping {
     cached: Cached,
-    metrics: SocketAddr,
     mounted: Mounted,
     _folders: [TempDir; 3],
 }
@@ -43,31 +30,20 @@ fn start(drain_timeout: &str) -> Option<Stopping> {
         "size = \"100 MiB\"\n[[cache]]\nname = \"other\"\ndirectory = \"{}\"",
         elsewhere.path().display()
     );
-    let metrics = unused_address();
     let server = format!("workers = 1\ndrain_timeout = \"{drain_timeout}\"");
-    let setup = Setup::default().listener("http2 = true").metrics(metrics);
-    let setup = setup.set("server", &server);
+    let setup = Setup::default().listener("http2 = true").set("server", &server);
     // What waits for the disk where it must not, waits for longer than a test does.
     let setup = setup.set("limits", "revalidate = \"1h\"\ndisk_timeout = \"1h\"");
     let cached = Cached::in_folder(folder, setup, "", other, &store);
-    let stopping = Stopping { cached, metrics, mounted, _folders: [image, nothing, elsewhere] };
+    let stopping = Stopping { cached, mounted, _folders: [image, nothing, elsewhere] };
     // Before the disk stops, the store is open, and all in it is counted.
-    stopping.keep("/app/hot", FRESH);
+    stopping.cached.keep("/app/hot", FRESH, "old");
     Some(stopping)
 }
 
 impl Stopping {
-    fn keep(&self, target: &str, fields: &str) {
-        self.cached.get_through(&mut None, target, "", &ok(fields, "old"));
-        self.cached.wait_until_kept(target);
-    }
-
-    fn counts(&self, what: &str, count: usize) -> bool {
-        scrape(self.metrics).contains(&format!("kettle_cache_{what}{{store=\"main\"}} {count}\n"))
-    }
-
     fn wait_until_written(&self) {
-        wait_until("all is written", || self.counts("unwritten_objects", 0));
+        self.cached.wait_for_figure("unwritten_objects", 0);
     }
 }
 
@@ -100,7 +76,7 @@ fn a_disk_that_stops_holds_up_the_beginnings_of_fetches_alone() {
     let Stopping { cached, mounted, .. } = &stopping;
     let stale = "Connection: close\r\nCache-Control: max-age=0, stale-while-revalidate=1000\r\n";
     for target in ["/app/stale", "/app/stale2"] {
-        cached.get_through(&mut None, target, "", &ok(stale, "old"));
+        cached.fetch(target, stale, "old");
     }
     cached.wait_for_objects(3);
     cached.backend.answer_all(&ok(FRESH, &"x".repeat(LARGE_BYTES)));
@@ -108,8 +84,8 @@ fn a_disk_that_stops_holds_up_the_beginnings_of_fetches_alone() {
     let address = cached.kettle.address();
     let stored = fill(address, 0..OBJECTS);
     assert!(!stored.is_empty() && stored.len() < OBJECTS, "{} are stored", stored.len());
-    assert!(stopping.counts("unwritten_objects", stored.len()));
-    assert!(stopping.counts("store_errors_total", OBJECTS - stored.len()));
+    assert_eq!(cached.figure("unwritten_objects"), stored.len());
+    assert_eq!(cached.figure("store_errors_total"), OBJECTS - stored.len());
     thread::scope(|scope| {
         // These wait for room, and have none.
         let waiting = scope.spawn(move || fill(address, OBJECTS..OBJECTS + 2 * CLIENTS));
@@ -117,7 +93,7 @@ fn a_disk_that_stops_holds_up_the_beginnings_of_fetches_alone() {
         for target in ["/app/hot", "/app/stale"] {
             let response = cached.get(target);
             assert_eq!(response.body, b"old");
-            assert!(status(&response).starts_with("kettle; hit"), "{}", status(&response));
+            assert_hit(&response);
         }
         for target in ["/app/hot", "/app/stale2"] {
             let said = cached.kettle.curl(HTTP2, target).succeed();
@@ -130,14 +106,14 @@ fn a_disk_that_stops_holds_up_the_beginnings_of_fetches_alone() {
         assert!(said.contains("cache-status: kettle; fwd=uri-miss\r\n"), "{said:.400}");
         assert!(waiting.join().unwrap().is_empty());
     });
-    assert!(stopping.counts("unwritten_objects", stored.len()));
+    assert_eq!(cached.figure("unwritten_objects"), stored.len());
     drop(frozen);
     stopping.wait_until_written();
     let mut client = cached.client();
     for number in stored {
         client.send(&get(&format!("/app/{number}"))).unwrap();
         let response = client.response();
-        assert!(status(&response).starts_with("kettle; hit"), "{number}: {}", status(&response));
+        assert_hit(&response);
     }
 }
 
@@ -187,7 +163,7 @@ fn what_is_removed_while_it_waits_for_the_disk_does_not_come_back() {
     let Stopping { cached, mounted, .. } = &stopping;
     let frozen = mounted.freeze().unwrap();
     for target in ["/app/purged", "/app/written", "/app/same"] {
-        let (response, _) = cached.get_through(&mut None, target, "", &ok(FRESH, "old"));
+        let response = cached.fetch(target, FRESH, "old");
         assert_eq!(status(&response), "kettle; fwd=uri-miss; stored");
         // Until it is written, it is answered from memory.
         assert_eq!(cached.get(target).body, b"old");
@@ -201,9 +177,7 @@ fn what_is_removed_while_it_waits_for_the_disk_does_not_come_back() {
     assert!(purge.ended().status.success());
     stopping.wait_until_written();
     for target in ["/app/purged", "/app/written"] {
-        let (response, _) = cached.get_through(&mut None, target, "", &ok(FRESH, "new"));
-        assert_eq!(response.body, b"new");
-        cached.wait_until_kept(target);
+        cached.keep(target, FRESH, "new");
         assert_eq!(cached.get(target).body, b"new");
     }
     assert_eq!(cached.get("/app/same").body, b"old");
@@ -221,5 +195,5 @@ fn what_waits_for_the_disk_keeps_to_a_size_that_has_become_smaller() {
     stopping.wait_until_written();
     assert_eq!(stored, 2 * CLIENTS);
     // Each takes 16 blocks of 4 KiB.
-    assert!(stopping.counts("objects", 16), "{}", scrape(stopping.metrics));
+    assert_eq!(cached.figure("objects"), 16);
 }

@@ -1,12 +1,7 @@
 //! The effect of writes and purges on what is kept: nothing is left, however long the URL is, and wherever the store is
 //! meanwhile.
 
-use std::io::Write;
-
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::setup::Setup;
-
-use super::{Cached, answer, ok};
+use super::*;
 
 /// Each request comes on a connection of its own.
 const FRESH: &str = "Connection: close\r\nCache-Control: max-age=100\r\n";
@@ -18,9 +13,7 @@ fn start() -> Cached {
 }
 
 fn write(cached: &Cached, target: &str) {
-    let mut client = cached.kettle.ask(&request("POST", target, "Content-Length: 0\r\n"));
-    answer(&mut cached.backend.accept(), &ok("Connection: close\r\n", "done"));
-    assert_eq!(client.response().body, b"done");
+    cached.write(target);
 }
 
 /// Targets whose URLs have lengths about 8 KiB, and one much longer.
@@ -40,9 +33,7 @@ fn what_was_asked_for_before_a_write_is_not_kept_behind_it_however_long_its_url_
         write(&cached, &target);
         old.write_all(ok(FRESH, "old").as_bytes()).unwrap();
         assert_eq!(first.response().body, b"old");
-        let (new, _) = cached.get_through(&mut None, &target, "", &ok(FRESH, "new"));
-        assert_eq!(new.body, b"new", "{}", target.len());
-        cached.wait_until_kept(&target);
+        cached.keep(&target, FRESH, "new");
         let url = format!("https://localhost{target}");
         let purged = cached.kettle.ctl(&["cache", "purge", &url]).succeed();
         assert!(purged.contains("(1 files)"), "{purged}");
@@ -55,7 +46,7 @@ fn what_a_304_keeps_from_others_comes_anew_however_long_its_url_is() {
     let stale = "Connection: close\r\nCache-Control: max-age=0\r\nETag: \"v1\"\r\n";
     let other = "HTTP/1.1 304 Not Modified\r\nConnection: close\r\nETag: \"v2\"\r\nCache-Control: max-age=9\r\n\r\n";
     for target in long_targets() {
-        cached.get_through(&mut None, &target, "", &ok(stale, "old"));
+        cached.fetch(&target, stale, "old");
         let mut client = cached.kettle.ask(&get(&target));
         answer(&mut cached.backend.accept(), other);
         answer(&mut cached.backend.accept(), &ok(FRESH, "new"));
@@ -67,8 +58,7 @@ fn what_a_304_keeps_from_others_comes_anew_however_long_its_url_is() {
 fn what_is_written_to_while_the_store_is_away_is_gone_when_it_is_back() {
     let mut cached = start();
     for target in ["/app/written", "/app/other"] {
-        cached.get_through(&mut None, target, "", &ok(FRESH, "old"));
-        cached.wait_until_kept(target);
+        cached.keep(target, FRESH, "old");
     }
     cached.kettle.restart();
     let (folder, away) = (cached.folder.path(), cached.folder.path().with_extension("away"));
@@ -77,8 +67,7 @@ fn what_is_written_to_while_the_store_is_away_is_gone_when_it_is_back() {
     std::fs::rename(&away, folder).unwrap();
     // Has the store opened without the minute between two tries.
     let _ = cached.kettle.ctl(&["reload"]).succeed();
-    let (new, _) = cached.get_through(&mut None, "/app/written", "", &ok(FRESH, "new"));
-    assert_eq!(new.body, b"new");
+    cached.fetch("/app/written", FRESH, "new");
     assert_eq!(cached.get("/app/other").body, b"old");
 }
 
@@ -86,7 +75,7 @@ fn what_is_written_to_while_the_store_is_away_is_gone_when_it_is_back() {
 fn what_is_kept_behind_a_rewrite_is_purged_by_the_path_that_its_backend_gets() {
     let rewrite = "rewrite = [{ from = \"/app/short/*\", to = \"/app/long/{1}\" }]";
     let cached = Cached::of_route(rewrite);
-    cached.get_through(&mut None, "/app/short/x", "", &ok(FRESH, "old"));
+    cached.fetch("/app/short/x", FRESH, "old");
     cached.wait_until_kept("/app/long/x");
     let purge = |path: &str| {
         let url = format!("https://localhost{path}");
