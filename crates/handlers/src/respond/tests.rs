@@ -3,8 +3,6 @@ pub(crate) mod stage;
 mod before;
 mod cases;
 mod compression;
-mod errors;
-mod fallback;
 mod files;
 mod guard;
 mod memory;

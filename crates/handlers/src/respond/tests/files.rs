@@ -1,8 +1,5 @@
 //! Conditions that ask what is on the disk.
 
-use std::fs;
-use std::time::Duration;
-
 use super::stage::{Server, Stage};
 
 /// A server whose site has these settings. `ROOT` stands for the folder of the stage.
@@ -38,26 +35,4 @@ async fn a_file_or_a_folder_is_there_or_not() {
             }
         }
     }
-}
-
-/// A finding is remembered for a while, and then looked for anew.
-#[tokio::test]
-async fn maintenance_is_said_before_routes() {
-    let server = server(
-        r#"
-        [[site.before]]
-        when = [{ file = "file", file_root = "ROOT", file_path = "/.closed" }]
-        respond = { status = 503 }
-        [[site.route]]
-        root = "ROOT"
-        "#,
-    );
-    assert_eq!(answer(&server, "/b/c").await.0, 200);
-    fs::write(server.path(".closed"), "").unwrap();
-    assert_eq!(answer(&server, "/b/c").await.0, 200);
-    server.clock.pass(Duration::from_secs(3_600));
-    assert_eq!(answer(&server, "/b/c").await.0, 503);
-    fs::remove_file(server.path(".closed")).unwrap();
-    server.clock.pass(Duration::from_secs(3_600));
-    assert_eq!(answer(&server, "/b/c").await.0, 200);
 }

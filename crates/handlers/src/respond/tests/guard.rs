@@ -1,7 +1,6 @@
 //! Access to a route: by network, by name and password.
 
 use std::fs;
-use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -32,18 +31,6 @@ pub(super) fn route(settings: &str) -> Route {
     );
     let mut config: Config = parse(&text, "kettle.toml".as_ref()).unwrap();
     config.sites[0].routes.remove(0)
-}
-
-#[tokio::test]
-async fn a_right_password_is_believed_for_a_while() {
-    let server = asks_for_a_password(Stage::new().file("a", "x")).open();
-    let right = credentials("ann:secret");
-    assert_eq!(server.get("/a", &[&right]).await.status, 200);
-    for seconds in [1, 400, 1] {
-        server.clock.pass(Duration::from_secs(seconds));
-        assert_eq!(server.get("/a", &[&right]).await.status, 200);
-        assert_eq!(server.get("/a", &[&credentials("ann:other")]).await.status, 401);
-    }
 }
 
 #[tokio::test]

@@ -22,48 +22,6 @@ async fn a_small_file_is_answered_from_memory() {
 }
 
 #[tokio::test]
-async fn a_change_is_seen_after_the_period() {
-    let server = Stage::new().file("a.txt", "hello").open();
-    let before = server.get("/a.txt", &[]).await;
-    fs::write(server.path("a.txt"), "other").unwrap();
-    server.clock.pass(PERIOD - Duration::from_millis(1));
-    assert_eq!(server.get("/a.txt", &[]).await.text(), "hello");
-    server.clock.pass(Duration::from_millis(1));
-    let after = server.get("/a.txt", &[]).await;
-    assert_eq!(after.text(), "other");
-    assert_ne!(after.header("etag"), before.header("etag"));
-}
-
-#[tokio::test]
-async fn a_removed_file_is_gone_after_the_period() {
-    let server = Stage::new().file("a.txt", "hello").open();
-    assert_eq!(server.get("/a.txt", &[]).await.status, 200);
-    fs::remove_file(server.path("a.txt")).unwrap();
-    server.clock.pass(PERIOD);
-    assert_eq!(server.get("/a.txt", &[]).await.status, 404);
-}
-
-#[tokio::test]
-async fn a_file_that_appears_is_seen_at_once() {
-    let server = Stage::new().open();
-    assert_eq!(server.get("/a.txt", &[]).await.status, 404);
-    fs::write(server.path("a.txt"), "hello").unwrap();
-    assert_eq!(server.get("/a.txt", &[]).await.status, 200);
-}
-
-#[tokio::test]
-async fn a_file_replaced_by_rename_is_seen_after_the_period() {
-    let mut stage = Stage::new().file("a.bin", [1; 100]).file("b.bin", [2; 100]);
-    stage.config.limits.hot_file_bytes = 10;
-    let server = stage.open();
-    assert_eq!(server.get("/a.bin", &[]).await.body, [1; 100]);
-    fs::rename(server.path("b.bin"), server.path("a.bin")).unwrap();
-    assert_eq!(server.get("/a.bin", &[]).await.body, [1; 100], "the open file is still whole");
-    server.clock.pass(PERIOD);
-    assert_eq!(server.get("/a.bin", &[]).await.body, [2; 100]);
-}
-
-#[tokio::test]
 async fn a_truncated_file_keeps_its_length_until_it_is_looked_at() {
     let mut stage = Stage::new().file("a.bin", [1; 100]);
     stage.config.limits.hot_file_bytes = 10;
@@ -144,27 +102,6 @@ async fn forgetting_looks_again_at_once() {
     fs::write(server.path("a.txt"), "other").unwrap();
     server.responder.files.forget();
     assert_eq!(server.get("/a.txt", &[]).await.text(), "other");
-}
-
-#[tokio::test]
-async fn a_better_sibling_that_appears_is_seen_after_the_period() {
-    let all = vec![kettle_config::Coding::Br, kettle_config::Coding::Gzip];
-    let server = Stage::new()
-        .file("a.css", "plain")
-        .file("a.css.gz", "gz")
-        .route(|route| route.precompressed = all)
-        .open();
-    let fields = &["Accept-Encoding: gzip, br"];
-    assert_eq!(server.get("/a.css", fields).await.header("content-encoding"), Some("gzip"));
-    fs::write(server.path("a.css.br"), "br").unwrap();
-    server.clock.pass(PERIOD);
-    let reply = server.get("/a.css", fields).await;
-    assert_eq!((reply.header("content-encoding"), reply.text()), (Some("br"), "br"));
-    assert_eq!(server.get("/a.css", &[]).await.text(), "plain");
-    let lines = &["Accept-Encoding: identity;q=0.1", "Accept-Encoding: gzip;q=0.5, br"];
-    assert_eq!(server.get("/a.css", lines).await.text(), "br", "all lines count");
-    let gzip = server.get("/a.css", &["Accept-Encoding: br;q=0, gzip"]).await;
-    assert_eq!((gzip.header("vary"), gzip.text()), (Some("accept-encoding"), "gz"));
 }
 
 /// Its files are of this time, long settled.

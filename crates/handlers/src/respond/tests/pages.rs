@@ -25,39 +25,6 @@ const PAGES: &str = r#"
 "#;
 
 #[tokio::test]
-async fn a_page_is_sent_whole_for_every_method() {
-    let server = server(PAGES);
-    let etag = server.get("/a.html", &[]).await.header("etag").unwrap().to_owned();
-    for method in ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PURGE"] {
-        for field in ["x: 1", "range: bytes=0-1", "if-none-match: *", &format!("if-match: {etag}")]
-        {
-            let reply = server.ask(method, "/well/x?y=1", &[field]).await;
-            let has_date = reply.header("last-modified").is_some();
-            assert_eq!((reply.status, has_date), (200, true), "{method} {field}");
-        }
-    }
-    for (method, status) in [("GET", 404), ("HEAD", 404), ("POST", 405), ("DELETE", 405)] {
-        let reply = server.ask(method, "/none", &["range: bytes=0-1"]).await;
-        assert_eq!(reply.status, status, "{method}");
-        assert_eq!(reply.text(), if method == "HEAD" { "" } else { "own page" }, "{method}");
-        let allow = (status == 405).then_some("GET, HEAD, OPTIONS");
-        assert_eq!(reply.header("allow"), allow, "{method}");
-        // The content of the page, and its route's words on errors.
-        for (name, value) in [
-            ("last-modified", None),
-            ("accept-ranges", None),
-            ("x-page", None),
-            ("x-own", None),
-            ("x-always", Some("2")),
-            ("server", Some("kettle")),
-        ] {
-            assert_eq!(reply.header(name), value, "{method} {name}");
-        }
-        assert!(reply.header("etag").is_some());
-    }
-}
-
-#[tokio::test]
 async fn a_request_is_what_it_was_behind_its_page() {
     let server = server(PAGES);
     let text = "POST /none?y=1 HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-1\r\n\r\n";

@@ -1,9 +1,8 @@
 //! Names, connections, and the way from HTTP to HTTPS.
 
 use std::path::Path;
-use std::time::Duration;
 
-use kettle_config::{Certificate, Hsts, Located, Reach, Route, Site};
+use kettle_config::Reach;
 use kettle_exchange::error_page;
 use kettle_exchange::request::Presented;
 use kettle_exchange::response::{Body, Edge};
@@ -33,59 +32,6 @@ fn redirect(text: &str, https_port: u16, status: u16) -> Reply {
             begins_tunnel: false,
         },
     )
-}
-
-#[tokio::test]
-async fn a_name_the_connection_was_not_made_for_gets_421() {
-    let mut stage = Stage::new().file("a", "x");
-    let root = stage.config.sites[0].routes[0].root.clone();
-    stage.config.sites.push(Site {
-        names: vec![Located::not_written("other.example".to_owned())],
-        certificates: vec![Certificate::default()],
-        routes: vec![Route { root, ..Route::default() }],
-        ..Site::default()
-    });
-    let server = stage.open();
-    let text = "GET /a HTTP/1.1\r\nHost: other.example\r\n\r\n";
-    let reply = server.send(text, Some("localhost"), false).await;
-    assert_eq!(reply.status, 421);
-    assert_eq!(server.send(text, Some("other.example"), false).await.status, 200);
-    assert_eq!(server.send(text, None, false).await.status, 200);
-}
-
-#[tokio::test]
-async fn a_page_names_the_host_that_no_site_has() {
-    let mut stage = Stage::new().file("a", "x");
-    stage.config.sites[0].default = false;
-    let server = stage.open();
-    let text = "GET /a HTTP/1.1\r\nHost: other.example\r\n\r\n";
-    for server_name in [Some("localhost"), Some("other.example"), None] {
-        let reply = server.send(text, server_name, false).await;
-        assert_eq!(reply.status, 421);
-        let expected = "No site here has the name <b>other.example</b>.";
-        assert!(reply.text().contains(expected), "{}", reply.text());
-    }
-}
-
-#[tokio::test]
-async fn the_port_in_host_does_not_matter() {
-    let server = Stage::new().file("a", "x").open();
-    let text = "GET /a HTTP/1.1\r\nHost: LOCALHOST:8443\r\n\r\n";
-    assert_eq!(server.send(text, Some("localhost"), false).await.status, 200);
-}
-
-#[tokio::test]
-async fn hsts_is_sent_where_the_site_has_it() {
-    let without = Stage::new().file("a", "x").open();
-    assert_eq!(without.get("/a", &[]).await.header("strict-transport-security"), None);
-    let hsts =
-        Hsts { max_age: Duration::from_secs(300), include_subdomains: true, ..Hsts::default() };
-    let with = Stage::new().file("a", "x").site(|site| site.hsts = Some(hsts)).open();
-    for target in ["/a", "/none"] {
-        let reply = with.get(target, &[]).await;
-        let expected = Some("max-age=300; includeSubDomains");
-        assert_eq!(reply.header("strict-transport-security"), expected, "{target}");
-    }
 }
 
 #[tokio::test]

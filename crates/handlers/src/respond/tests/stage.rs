@@ -109,7 +109,7 @@ impl Stage {
         );
         let text = text.replace("ROOT", &folder.display().to_string());
         self.config = parse(&text, "kettle.toml".as_ref()).unwrap();
-        for route in &mut self.config.sites[0].routes {
+        for route in self.config.sites.iter_mut().flat_map(|site| &mut site.routes) {
             let root = route.root.take().map(|root| match root.value.ends_with("b") {
                 true => folder.join("b"),
                 false => folder.clone(),
