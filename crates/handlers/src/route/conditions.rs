@@ -213,6 +213,3 @@ impl Site {
         self.folders.get(number)
     }
 }
-
-#[cfg(test)]
-mod tests;
