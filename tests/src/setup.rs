@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use crate::certificate::{Issued, Kind, authority_pem, issue};
 use crate::content::content;
+use crate::tool::Tool;
 
 /// A server about to be started. Without further words it serves `localhost` over HTTP/1.1 on one listener with
 /// `path = "auto"`, by one worker, and logs each response at once.
@@ -254,6 +255,11 @@ impl Folder {
     /// Returns the path of its configuration.
     pub fn config(&self) -> PathBuf {
         self.path(CONFIG)
+    }
+
+    /// A command of the program under test, about its configuration.
+    pub fn kettle(&self, command: &str) -> Tool {
+        Tool::kettle([command, "--config"]).args([self.config()])
     }
 
     /// Writes a file, and the folders above it.

@@ -81,9 +81,12 @@ const AS: [&str; 2] = ["--user=nobody", "--group=nogroup"];
 
 #[test]
 fn the_command_line_of_stud_runs() {
-    let (place, backend, front) = (Place::new(), Backend::listen(), free());
+    let place = Place::new();
+    let backend = Backend::listen();
+    let front = free();
     let comma = |address: SocketAddr| format!("{},{}", address.ip(), address.port());
-    let (to, from) = (comma(backend.address()), comma(front));
+    let to = comma(backend.address());
+    let from = comma(front);
     let words = format!("-n 2 -f {from} -b {to} -c ALL -B 1000 -C 20000 --write-proxy FOLDER/one");
     let _stud = place.start("stud", &words.split(' ').collect::<Vec<_>>(), front);
     let mut client = Dialer::default().server_name("one").connect(front);
@@ -98,7 +101,8 @@ fn the_command_line_of_stud_runs() {
 /// By ID, which is what a client without tickets has.
 #[test]
 fn sessions_are_resumed_where_the_command_line_has_room_for_them() {
-    let (place, to) = (Place::new(), bracketed(Backend::echoing()));
+    let place = Place::new();
+    let to = bracketed(Backend::echoing());
     let front = free();
     let from = bracketed(front);
     let words = ["-C", "20000", "-f", &from, "-b", &to, "FOLDER/one"];
@@ -128,7 +132,7 @@ fn suites_for_rsa() -> [Suite; 2] {
     [TLS13_AES_128, Suite { supported, ..TLS12_AES_128 }]
 }
 
-/// What a backend hears: the header without its ports, and the values behind the addresses in their order.
+/// The words to a backend: the header without its ports, and the values behind the addresses in their order.
 fn heard(backend: &Backend, front: SocketAddr, suite: Suite) -> (Vec<u8>, Vec<u8>) {
     let mut client =
         Dialer::suite(suite).alpn(&["h2", "http/1.1"]).server_name("one").connect(front);
@@ -145,7 +149,8 @@ fn a_backend_hears_from_us_what_it_hears_from_hitch() {
     if !Path::new("/usr/sbin/hitch").exists() {
         return skip("hitch is not installed");
     }
-    let (place, backend) = (Place::new(), Backend::listen());
+    let place = Place::new();
+    let backend = Backend::listen();
     let mut said = Vec::new();
     for is_hitch in [true, false] {
         let (_server, front) = introducing(&place, is_hitch, backend.address());
@@ -156,8 +161,11 @@ fn a_backend_hears_from_us_what_it_hears_from_hitch() {
 
 #[test]
 fn frontends_names_and_client_certificates_are_those_of_the_file() {
-    let (place, backend) = (Place::new(), Backend::echoing());
-    let (first, second, third) = (free(), free(), free());
+    let place = Place::new();
+    let backend = Backend::echoing();
+    let first = free();
+    let second = free();
+    let third = free();
     fs::write(place.path("ca"), ClientAuthority::new("staff").pem()).unwrap();
     place.config(&format!(
         "backend = \"{}\"
@@ -246,7 +254,8 @@ impl Daemon {
 
 /// A configuration with this beside a certificate, a frontend and a backend.
 fn configure(place: &Place, front: SocketAddr, more: &str) {
-    let (front, backend) = (bracketed(front), bracketed(Backend::echoing()));
+    let front = bracketed(front);
+    let backend = bracketed(Backend::echoing());
     place.config(&format!(
         "pem-file = \"FOLDER/one\"\nfrontend = \"{front}\"\nbackend = \"{backend}\"\n{more}\n"
     ));
@@ -254,7 +263,9 @@ fn configure(place: &Place, front: SocketAddr, more: &str) {
 
 #[test]
 fn a_daemon_leaves_its_number_and_reads_its_file_again() {
-    let (place, before, after) = (Place::new(), free(), free());
+    let place = Place::new();
+    let before = free();
+    let after = free();
     configure(&place, before, "");
     let file = place.path("conf");
     let words = ["--config", file.to_str().unwrap()];
@@ -274,7 +285,8 @@ fn a_daemon_leaves_its_number_and_reads_its_file_again() {
 
 #[test]
 fn nobody_else_chooses_what_a_number_or_a_message_is_written_to() {
-    let (place, front) = (Place::new(), free());
+    let place = Place::new();
+    let front = free();
     configure(&place, front, "");
     fs::write(place.path("victim"), "1").unwrap();
     symlink(place.path("victim"), place.path("link")).unwrap();
@@ -301,7 +313,8 @@ fn a_reload_reads_what_only_root_may_and_binds_below_1024() {
     if !geteuid().is_root() {
         return skip("only root can become another user");
     }
-    let (place, front) = (Place::new(), free());
+    let place = Place::new();
+    let front = free();
     let low = SocketAddr::new(kettle_tests::setup::unused_ip(), 443);
     configure(&place, front, "pem-dir = \"FOLDER/more\"");
     fs::create_dir(place.path("more")).unwrap();
@@ -330,10 +343,11 @@ fn a_number_that_may_not_be_removed_is_emptied() {
     if !geteuid().is_root() {
         return skip("only root can become another user");
     }
-    let (place, front) = (Place::new(), free());
+    let place = Place::new();
+    let front = free();
     configure(&place, front, "");
     let words = ["--config=FOLDER/conf", AS[0], AS[1]];
-    // What the first left does not stand in the way of the second.
+    // The file that the first left does not stand in the way of the second.
     for _ in 0..2 {
         let (daemon, _) = Daemon::start(&place, "hitch", &words);
         daemon.end();
@@ -360,7 +374,9 @@ fn a_start_that_fails_leaves_no_number() {
 
 #[test]
 fn what_does_not_hold_is_told_where_messages_go() {
-    let (place, front, later) = (Place::new(), free(), free());
+    let place = Place::new();
+    let front = free();
+    let later = free();
     configure(&place, front, "chroot = \"/jail\"");
     let words = ["--config=FOLDER/conf", "--quiet", "--log-filename=FOLDER/log"];
     let (daemon, said) = Daemon::start(&place, "stud", &words);

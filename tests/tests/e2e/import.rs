@@ -148,7 +148,7 @@ fn where_nothing_is_left_the_reasons_are_told() {
     }
 }
 
-/// What cannot be carried over is closed, and takes nothing else with it.
+/// A place that cannot be carried over is closed, and takes nothing else with it.
 #[test]
 fn an_import_closes_what_it_cannot_carry_over_and_starts() {
     for (config, told, statuses) in [
@@ -218,7 +218,7 @@ fn field(response: &Response, name: &str) -> String {
     values.join(", ")
 }
 
-/// What is said to a request.
+/// The response to a request.
 fn answer(address: SocketAddr, target: &str, headers: &str) -> Response {
     let mut client = Dialer::default().connect(address);
     client.exchange(&request("GET", target, headers))
@@ -260,7 +260,8 @@ fn kettle_answers_what_nginx_answers() {
     let (_kettle, kettle) = place.kettle();
     let plain = TARGETS.lines().map(|target| (target, ""));
     for (target, asked) in plain.chain(ASKED) {
-        let (theirs, ours) = (answer(nginx, target, asked), answer(kettle, target, asked));
+        let theirs = answer(nginx, target, asked);
+        let ours = answer(kettle, target, asked);
         assert_eq!(ours.status, theirs.status, "{target}\n{}\n{}", ours.head, theirs.head);
         let headers = [
             "content-type",
@@ -276,7 +277,7 @@ fn kettle_answers_what_nginx_answers() {
         for name in headers.iter().filter(|name| is_plain || **name == "location") {
             // nginx adds fields to good answers only, kettle to all.
             let is_added = theirs.status != 200 && name.starts_with("x-");
-            // What is guarded is private here.
+            // A guarded response is private here.
             let is_private = *name == "cache-control" && field(&ours, name) == "private";
             if !is_added && !is_private {
                 assert_eq!(field(&ours, name), field(&theirs, name), "{target}: {name}");

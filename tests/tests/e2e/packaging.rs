@@ -81,7 +81,7 @@ fn fish_completes_commands_and_options() {
     assert_eq!(words, ["serve", "--listen", "--listen-http"]);
 }
 
-/// What the shell's own functions for completions are given stands in their place here.
+/// The arguments of the shell's own functions for completions stand in their place here.
 #[test]
 fn zsh_is_told_commands_and_options() {
     if !has("zsh") {

@@ -37,17 +37,17 @@ fn without_the_program_the_error_says_how_to_get_it() {
     let folder = TempDir::new().unwrap();
     let alone = kettle_alone(&folder);
     for command in ["bench", "calibrate"] {
-        let ended = Tool::new(&alone).args([command]).environment("PATH", folder.path()).output();
-        assert!(!ended.status.success());
-        assert!(ended.stderr.contains("cargo build --release -p kettle-bench"), "{}", ended.stderr);
-        assert!(ended.stderr.contains("--path measure/bench"), "{}", ended.stderr);
+        let alone = Tool::new(&alone).args([command]).environment("PATH", folder.path());
+        let said = alone.fail("cargo build --release -p kettle-bench");
+        assert!(said.contains("--path measure/bench"), "{said}");
     }
 }
 
 #[test]
 fn a_program_in_path_gets_all_words_and_is_told_who_called() {
     let folder = TempDir::new().unwrap();
-    let (alone, programs) = (kettle_alone(&folder), folder.path().join("bin"));
+    let alone = kettle_alone(&folder);
+    let programs = folder.path().join("bin");
     let script = "mkdir $0; echo '#!/bin/sh\necho \"$KETTLE_BIN: $@\"' >$0/kettle-bench; chmod +x $0/kettle-bench";
     shell(script, &programs);
     let words = ["bench", "load", "--json", "a b"];

@@ -10,7 +10,8 @@ fn server() -> Kettle {
 
 /// `kettle bench load`. Words say after how many requests it ends: how many a second there are is the machine's business.
 fn tool(kettle: &Kettle, target: &str, words: &[&str]) -> Tool {
-    let (url, address) = (kettle.url(target), kettle.address().to_string());
+    let url = kettle.url(target);
+    let address = kettle.address().to_string();
     let patience = format!("{}s", patience().as_secs());
     Tool::kettle(["bench", "load", &url, "--connect", &address, "--timeout", &patience]).args(words)
 }
@@ -46,7 +47,7 @@ fn over_http2_requests_at_once_are_one_transaction() {
     assert_eq!(number(&report, "/body_bytes"), 10 * 5 * number(&report, "/succeeded"));
     assert_eq!(kettle.status("/total/http2_streams"), 200);
     assert_eq!(kettle.entry("/page.html").text("version"), "HTTP/2.0");
-    // Who does not speak it is named.
+    // A server that does not speak it is named.
     tool(&server(), "/page.html", &["--requests", "1", "--http", "2"]).fail("HTTP/2");
 }
 
@@ -76,10 +77,8 @@ fn people_get_a_summary_and_failures_by_reason() {
     let kettle = server();
     let text = tool(&kettle, "/page.html", &["-n", "12"]).succeed();
     assert!(text.contains("12 requests in ") && text.contains("99.9 %"), "{text}");
-    let ended = tool(&kettle, "/nothing.html", &["-n", "12"]).output();
-    assert!(!ended.status.success());
-    let text = ended.text();
-    assert!(text.contains("FAILED      12: the status is 404, not 200 (12 times)"), "{text}");
+    let why = "FAILED      12: the status is 404, not 200 (12 times)";
+    tool(&kettle, "/nothing.html", &["-n", "12"]).fail(why);
 }
 
 #[test]

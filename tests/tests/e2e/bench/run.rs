@@ -101,7 +101,7 @@ fn both_servers_are_measured_by_an_nginx_conf_as_it_is() {
     assert_eq!(subjects[0]["name"], path);
 }
 
-/// What was measured of a server as a proxy, each with figures and without a failure.
+/// The kinds of traffic that a server was measured by as a proxy, each with figures and without a failure.
 fn traffic<'l>(lines: &'l [Value], server: &str) -> Vec<&'l str> {
     let samples = samples(lines).into_iter().filter(|sample| sample["subject"] == server);
     let each = samples.map(|sample| {
@@ -158,10 +158,7 @@ fn an_nginx_conf_without_tls_is_refused_before_anything_is_measured() {
     let config = format!("nginx={}", own.display());
     let run = ["bench", "run", "web-sizes", "--config", &config, "--output"];
     let words: Vec<_> = run.iter().copied().chain(folder.path().to_str()).collect();
-    let ended = Tool::kettle(words).output();
-    let said = ended.stderr;
-    assert!(!ended.status.success());
-    assert!(said.contains("no server of `http` has a `listen` with `ssl`"), "{said}");
+    Tool::kettle(words).fail("no server of `http` has a `listen` with `ssl`");
 }
 
 #[test]
@@ -282,10 +279,8 @@ fn results_of_another_build_of_a_server_are_not_gone_on_with() {
     }
     let text: Vec<String> = before.iter().map(ToString::to_string).collect();
     fs::write(&results, text.join("\n") + "\n").unwrap();
-    let ended = Tool::kettle(["bench", "run", "--resume", results.to_str().unwrap()]).output();
-    assert!(!ended.status.success());
-    let said = ended.stderr;
-    assert!(said.contains("kettle user is kettle 0."), "{said}");
+    let resumed = Tool::kettle(["bench", "run", "--resume", results.to_str().unwrap()]);
+    let said = resumed.fail("kettle user is kettle 0.");
     assert!(said.contains("and was kettle 0.1.0 (of yesterday)"), "{said}");
     assert!(samples(&lines(folder.path())).is_empty());
 }
@@ -303,19 +298,15 @@ fn a_run_goes_on_by_the_configuration_it_began_with_wherever_that_is_asked() {
     let begun = begun.map(|line| format!("{line}\n")).collect::<String>();
     let go_on = || {
         fs::write(&results, &begun).unwrap();
-        Tool::kettle(["bench", "run", "--resume", results.to_str().unwrap()]).output()
+        Tool::kettle(["bench", "run", "--resume", results.to_str().unwrap()])
     };
 
-    let ended = go_on();
-    assert!(ended.status.success(), "{}", ended.stderr);
+    let _ = go_on().succeed();
     assert_eq!(samples(&lines(folder.path())).len(), 1);
 
     let text = fs::read_to_string(&own).unwrap();
     fs::write(&own, format!("# Changed.\n{text}")).unwrap();
-    let ended = go_on();
-    assert!(!ended.status.success());
-    let said = "kettle user has another configuration than before";
-    assert!(ended.stderr.contains(said), "{}", ended.stderr);
+    go_on().fail("kettle user has another configuration than before");
     assert!(samples(&lines(folder.path())).is_empty());
 }
 
@@ -335,9 +326,7 @@ fn a_refused_run_leaves_nothing() {
     let folder = TempDir::new().unwrap();
     let output = folder.path().join("new");
     let words = ["bench", "run", "web-size", "--output", output.to_str().unwrap()];
-    let ended = Tool::kettle(words).output();
-    assert!(!ended.status.success());
-    assert!(ended.stderr.contains("web-sizes"), "{}", ended.stderr);
+    Tool::kettle(words).fail("web-sizes");
     assert!(!output.exists());
 }
 

@@ -11,10 +11,11 @@ fn debians_unit_starts_kettle_with_only_its_program_changed() {
     if !geteuid().is_root() {
         return skip("systemd starts it as root");
     }
-    // What follows is what systemd does for this type, which has no file with a number.
+    // The rest is done as by systemd for this type, which has no file with a number.
     assert_eq!((unit.setting("Type"), unit.setting("PIDFile")), (Some("simple"), None));
     assert_eq!(unit.setting("KillMode").unwrap_or("control-group"), "control-group");
-    let (place, front) = (Place::new(), free());
+    let place = Place::new();
+    let front = free();
     fs::write(place.path("hitch.conf"), config(front, Backend::echoing())).unwrap();
     write_key(&place, "before");
     let mut hitch = unit.start(&place);
@@ -70,7 +71,7 @@ impl Unit {
     }
 }
 
-/// What Debian tells people to write into the file, with addresses and a certificate that are there.
+/// The lines that Debian tells people to write into the file, with addresses and a certificate that are there.
 fn config(front: SocketAddr, backend: SocketAddr) -> String {
     let text = fs::read_to_string(README).unwrap();
     let names = ["frontend", "backend", "pem-file"];

@@ -22,7 +22,8 @@ fn varnish_logs_of_us_what_it_logs_of_hitch() {
             return skip(&format!("{program} is not installed"));
         }
     }
-    let (place, behind) = (Place::new(), free());
+    let place = Place::new();
+    let behind = free();
     fs::write(place.path("vcl"), ANSWERING).unwrap();
     let address = format!("{behind},PROXY");
     let words = ["-F", "-j", "none", "-T", "none", "-n", "FOLDER/varnish", "-f", "FOLDER/vcl"];
@@ -54,7 +55,7 @@ fn varnish_logs_of_us_what_it_logs_of_hitch() {
     drop(varnish);
 }
 
-/// What its log says of headers and responses, without the numbers of ports and transactions.
+/// The lines of its log on headers and responses, without the numbers of ports and transactions.
 fn logged(place: &Place) -> Vec<String> {
     let words = ["-d", "-g", "raw", "-i", "Proxy,ProxyGarbage", "-I", "RespHeader:told"];
     let folder = place.path("varnish");

@@ -122,7 +122,7 @@ fn streams_that_wait_for_their_client_hold_no_heads_of_backends() {
     assert!(each < STREAM_BYTES_MAX, "{each} bytes for each");
 }
 
-/// What docs/http.md says that a stream holds at most beside what it sends.
+/// The bytes that a stream holds at most beside those it sends, as docs/http.md says.
 const STREAM_BYTES_MAX: u64 = 64 << 10;
 
 #[test]
@@ -145,7 +145,7 @@ fn hints_do_not_pile_up_for_a_client_that_takes_nothing() {
         assert_eq!(read_to_end(&mut server).0, b"");
     }
     kettle.assert_grown_below(before_bytes, 8 << 20);
-    // What it waits for comes all the same.
+    // Its responses come all the same.
     for _ in 0..24 {
         while frames.next_of(HEADERS).flags & END_STREAM == 0 {}
     }
@@ -240,7 +240,8 @@ fn a_request_for_what_is_kept_is_taken_back_like_any_other() {
 fn what_a_server_says_before_its_answer_is_passed_on() {
     let (servers, kettle) = start();
     let asking = std::thread::spawn({
-        let (words, target) = (["--http2", "--include"], "/app/x");
+        let words = ["--http2", "--include"];
+        let target = "/app/x";
         let curl = kettle.curl(&words, target);
         move || curl.succeed()
     });
@@ -326,7 +327,7 @@ fn padding_is_no_part_of_a_body_and_takes_from_windows_for_a_moment_only() {
     frames.answered(&mut server, 1, "ok");
 }
 
-/// What would be another request, or another framing, for a server that is asked by HTTP/1.1.
+/// Lines that would be another request, or another framing, for a server that is asked by HTTP/1.1.
 #[test]
 fn nothing_that_http_1_1_would_read_otherwise_reaches_a_backend() {
     let (servers, kettle) = start();

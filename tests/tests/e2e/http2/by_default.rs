@@ -8,7 +8,7 @@ fn open(listener: &str) -> Setup {
     Setup::default().bare_listener(listener).file("www/a", "content")
 }
 
-/// What curl speaks that is given these words.
+/// The version that curl speaks when it is given these words.
 fn spoken(kettle: &Kettle, words: &[&str]) -> String {
     let said = kettle.curl(&[&["--write-out", " %{http_version}"], words].concat(), "/a").succeed();
     said.strip_prefix("content ").unwrap().to_owned()

@@ -124,7 +124,8 @@ fn a_tunnel_is_in_the_log_of_its_site() {
     drop(standing(&mut frames, &servers, 1));
     assert_ended(&mut frames, 1);
     frames.send(&frame(DATA, END_STREAM, 1, b""));
-    let (path, deadline) = (kettle.folder.path("site.log"), Instant::now() + patience());
+    let path = kettle.folder.path("site.log");
+    let deadline = Instant::now() + patience();
     // A line for the request, and one for the tunnel.
     let text = loop {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
@@ -183,7 +184,7 @@ fn many_small_messages_wait_for_a_server_that_is_busy() {
     frames.ping();
 }
 
-/// What nobody reads takes the memory of its bytes, however small the frames are that it comes in.
+/// A message that nobody reads takes the memory of its bytes, however small the frames are that it comes in.
 #[test]
 fn small_messages_that_nobody_reads_hold_no_more_than_their_bytes() {
     let servers = Backend::listen();
@@ -365,7 +366,7 @@ fn a_tunnel_whose_window_stays_shut_is_idle() {
     frames.ping();
 }
 
-/// What is said of a response's priority (RFC 9218 §7.1) tells when its bytes come, not that others wait for its end.
+/// The priority of a response (RFC 9218 §7.1) tells when its bytes come, not that others wait for its end.
 #[test]
 fn a_tunnel_of_any_priority_holds_nobody_up_between_its_messages() {
     const FILE_BYTES: usize = 1 << 20;

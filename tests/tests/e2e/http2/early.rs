@@ -162,7 +162,7 @@ fn a_server_that_refuses_in_the_middle_ends_the_request() {
         let response = format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\nno");
         server.write_all(response.as_bytes()).unwrap();
         assert_eq!(frames.body(stream), b"no");
-        // What is left of it is of no interest (RFC 9113 §8.1).
+        // The rest of it is of no interest (RFC 9113 §8.1).
         frames.send(&data(stream, 0, &[b'x'; 1_025]));
         frames.expect_reset(stream, NO_ERROR);
         assert!(kettle.entry("/app").is_complete());
@@ -273,7 +273,7 @@ fn a_request_that_breaks_off_beside_its_response_cuts_it() {
     frames.ping();
 }
 
-/// What a client may send, as far as it was told.
+/// The windows of a client, as far as it was told.
 struct Windows {
     initial: i64,
     streams: BTreeMap<u32, i64>,

@@ -95,7 +95,9 @@ impl Frames {
             {
                 let bytes = u32::from_be_bytes([0, *high, *middle, *low]) as usize;
                 if received.len() >= 9 + bytes {
-                    let (kind, flags, stream) = (*kind, *flags, u32::from_be_bytes(*stream));
+                    let kind = *kind;
+                    let flags = *flags;
+                    let stream = u32::from_be_bytes(*stream);
                     let payload = received.drain(..9 + bytes).skip(9).collect();
                     return Ok(Frame { kind, flags, stream, payload });
                 }
@@ -168,6 +170,25 @@ impl Frames {
                 self.send(&[update(stream, more), update(0, more)].concat());
             }
         }
+    }
+
+    /// Reads the bodies of these streams to their ends, in whatever order they come, and opens no window. Pings are answered.
+    pub fn bodies<const N: usize>(&mut self, streams: [u32; N]) -> [Vec<u8>; N] {
+        let mut bodies = [const { Vec::new() }; N];
+        let mut ended = 0;
+        while ended < N {
+            let next = self.next().expect("all streams end first");
+            match next.kind {
+                DATA => {
+                    let place = streams.iter().position(|stream| *stream == next.stream).unwrap();
+                    bodies[place].extend(next.payload);
+                    ended += usize::from(next.flags & END_STREAM != 0);
+                }
+                PING if next.flags & ACK == 0 => self.send(&frame(PING, ACK, 0, &next.payload)),
+                kind => assert_ne!(kind, RST_STREAM, "of stream {}", next.stream),
+            }
+        }
+        bodies
     }
 
     /// Waits until the server has answered a ping, and so has seen all before.

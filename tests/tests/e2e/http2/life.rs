@@ -131,7 +131,9 @@ fn fields_without_an_end_are_cut_whatever_else_is_under_way() {
     frames.send(&get(1, "/1048576"));
     frames.next_of(HEADERS);
     // Each has its own time, though some are always on their way.
-    let (started, mut stream, mut rest) = (Instant::now(), 3, Vec::new());
+    let started = Instant::now();
+    let mut stream = 3;
+    let mut rest = Vec::new();
     while started.elapsed() < Duration::from_secs(2 * seconds) {
         let mut next = asking(stream, "HEAD", "/10", &[]);
         let behind = next.split_off(12);
@@ -171,7 +173,9 @@ fn a_body_that_nobody_wants_is_read_past_for_a_time_however_much_comes() {
     let kettle = Kettle::start(setup.set("limits", "body_discard = \"1 GiB\""));
     let mut frames = Frames::connect(&kettle, &[]);
     frames.send(&post(1, "/10"));
-    let (started, mut stream, mut codes) = (Instant::now(), 3, Vec::new());
+    let started = Instant::now();
+    let mut stream = 3;
+    let mut codes = Vec::new();
     while codes.is_empty() {
         assert!(started.elapsed() < Duration::from_secs(5 * seconds), "it is read on");
         // Seconds' worth of what a body must bring where somebody wants it.
@@ -267,7 +271,9 @@ fn a_request_in_the_same_moment_as_a_reload_is_answered() {
         frames.send(&get(3, "/10"));
         kettle.signal(Signal::CONT);
         // If the request was first, the next one is told.
-        let (mut asked, mut answered, mut codes) = (2, 0, Vec::new());
+        let mut asked = 2;
+        let mut answered = 0;
+        let mut codes = Vec::new();
         while answered < asked || codes.is_empty() {
             if answered == asked {
                 frames.send(&get(2 * asked + 1, "/10"));
@@ -290,7 +296,8 @@ fn a_request_in_the_same_moment_as_a_reload_is_answered() {
 #[test]
 fn a_session_from_before_certificates_were_asked_for_is_sent_away() {
     let authority = ClientAuthority::new("clients");
-    let (silent, asks) = ("self_signed = false", "client_auth = { roots = \"clients.pem\" }");
+    let silent = "self_signed = false";
+    let asks = "client_auth = { roots = \"clients.pem\" }";
     let kettle = Kettle::start(setup().file("clients.pem", authority.pem()).site(silent));
     for is_asking in [false, true] {
         let mut frames = Frames::connect(&kettle, &[]);

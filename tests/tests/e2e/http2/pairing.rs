@@ -250,25 +250,18 @@ fn requests_in_front_of_a_close_notify_are_answered() {
         frames.client.say_goodbye();
         let mut server = servers.accept_request();
         server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody").unwrap();
-        let mut bodies = [Vec::new(), Vec::new(), Vec::new()];
-        let mut ended = 0;
-        while ended < 3 {
-            let frame = frames.next().expect("all streams end first");
-            if frame.kind == DATA {
-                bodies[frame.stream as usize / 2].extend(frame.payload);
-                ended += usize::from(frame.flags & END_STREAM != 0);
-            }
-        }
+        let bodies = frames.bodies([1, 3, 5]);
         assert_eq!((&bodies[0], &*bodies[2]), (&content(10), &b"body"[..]));
         assert_same(&bodies[1], &content(BYTES), "a file");
         assert_eq!(frames.end(), (vec![0], End::Orderly));
         drop(server);
     }
-    // What its window has no room for can never be sent to it any more.
+    // Data that its window has no room for can never be sent to it any more.
     let mut frames = Frames::connect(&kettle, &[]);
     frames.client.tls.writer().write_all(&get(1, "/100000")).unwrap();
     frames.client.close_sending();
-    let (mut body_bytes, mut is_reset) = (0, false);
+    let mut body_bytes = 0;
+    let mut is_reset = false;
     while !is_reset {
         let frame = frames.next().expect("the stream is reset");
         body_bytes += if frame.kind == DATA { frame.payload.len() } else { 0 };
@@ -311,7 +304,8 @@ fn a_reload_lets_a_hundred_streams_go_on_to_their_ends() {
     frames.send(&update(0, 0x7fff_ffff - 65_535));
     let streams = || (0..100).map(|number| 2 * number + 1);
     frames.send(&streams().flat_map(|stream| get(stream, "/100000")).collect::<Vec<u8>>());
-    let (mut bodies, mut ended) = (vec![Vec::new(); 100], 0);
+    let mut bodies = vec![Vec::new(); 100];
+    let mut ended = 0;
     while bodies.iter().any(|body| body.len() < 1_000) {
         let data = frames.next_of(DATA);
         bodies[data.stream as usize / 2].extend(data.payload);

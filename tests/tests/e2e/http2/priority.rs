@@ -30,7 +30,8 @@ fn a_style_sheet_overtakes_ten_images() {
     kettle.wait_for_status("/total/http2_streams", 10);
     ask(&mut frames, 21, &format!("/{STYLE_BYTES}"), "u=0");
     kettle.wait_for_status("/total/http2_streams", 11);
-    let (mut style, mut beside_bytes) = (Vec::new(), 0);
+    let mut style = Vec::new();
+    let mut beside_bytes = 0;
     loop {
         let data = frames.next_of(DATA);
         if data.stream != 21 {
@@ -61,7 +62,7 @@ fn what_is_of_use_only_as_a_whole_comes_one_after_the_other() {
     let setup = Setup::default().listener("http2 = true").without_memory();
     let kettle = Kettle::start(setup.sizes(&[1 << 20, 8 << 20]));
     let mut frames = wide(&kettle);
-    // What is before them is more than the sockets hold.
+    // The response before them is more than the sockets hold.
     ask(&mut frames, 1, "/8388608", "u=1");
     kettle.wait_for_status("/total/http2_streams", 1);
     for stream in [3, 5, 7, 9] {
@@ -78,7 +79,7 @@ fn what_is_of_use_only_as_a_whole_comes_one_after_the_other() {
     assert_eq!(ended, [1, 3, 5, 7, 9]);
 }
 
-/// What is said later of a response that is under way or waits, or before its request.
+/// An update comes later, of a response that is under way or waits, or before its request.
 #[test]
 fn an_update_moves_a_response_in_the_line() {
     let image_bytes = scaled(16 << 20, 8 << 20);

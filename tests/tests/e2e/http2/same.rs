@@ -14,7 +14,7 @@ pub fn assert_alike(kettle: &Kettle, words: &[&str], target: &str) -> (String, S
             let output = kettle.curl(&words, &target).input("streamed").output().stdout;
             let text = String::from_utf8_lossy(&output).replace(word, "PROTO");
             let (status, said) = normal(&text, version);
-            // What is no request has no target that all agree on.
+            // A text that is no request has no target that all agree on.
             let log = if ["400", "414"].contains(&&*status) {
                 String::new()
             } else {
@@ -32,7 +32,9 @@ fn normal(text: &str, version: &str) -> (String, String) {
     // Each multipart body has its own.
     let boundary = text.split_once("boundary=").and_then(|(_, rest)| rest.split("\r\n").next());
     let text = boundary.map_or(text.to_owned(), |boundary| text.replace(boundary, "BOUNDARY"));
-    let (mut rest, mut status, mut said) = (text.as_str(), String::new(), String::new());
+    let mut rest = text.as_str();
+    let mut status = String::new();
+    let mut said = String::new();
     while let Some(head) = rest.strip_prefix(version) {
         let (head, after) = head.split_once("\r\n\r\n").unwrap();
         let (first, fields) = head.split_once("\r\n").unwrap_or((head, ""));

@@ -25,7 +25,7 @@ const WINDOW_BYTES: usize = 65_535;
 const QUICK_BYTES: usize = 8 << 20;
 const HANGS_LATER: Silent = Silent::ReadBeyond(BEGINNING_BYTES as u64);
 
-/// What each stream had, and the lengths of their frames.
+/// The lengths of the frames that each stream had.
 type Had = BTreeMap<u32, Vec<usize>>;
 
 fn start() -> Option<(Kettle, Fuse)> {
@@ -62,7 +62,8 @@ fn give_back(frames: &mut Frames, stream: u32, bytes: usize) {
 /// given back at once where it would be less than the protocol's own.
 fn quick_body(frames: &mut Frames, stream: u32, mut window_bytes: usize) -> Vec<usize> {
     frames.send(&get(stream, &format!("/{QUICK_BYTES}")));
-    let (mut had, mut body) = (Had::new(), Vec::new());
+    let mut had = Had::new();
+    let mut body = Vec::new();
     loop {
         let frame = next_data(frames, &mut had);
         window_bytes -= frame.payload.len();

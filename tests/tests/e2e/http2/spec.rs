@@ -20,7 +20,12 @@ fn is_here_or_skip(program: &str) -> bool {
 }
 
 fn setup() -> Setup {
-    Setup::default().listener("http2 = true").sizes(&SIZES).more(ANY_NAME)
+    any_name(Setup::default().listener("http2 = true"))
+}
+
+/// With a site for addresses, which these clients ask for.
+fn any_name(setup: Setup) -> Setup {
+    setup.sizes(&SIZES).another_site(&["_"], "localhost", "[[site.route]]\nroot = \"www\"")
 }
 
 /// The streams of a connection were served whole, over HTTP/2, and nothing of them is left.
@@ -44,15 +49,13 @@ fn h2spec_finds_nothing_even_where_it_is_strict() {
     for path in ["user", "kernel-write"] {
         if paths_here().contains(&path) {
             let listener = format!("http2 = true\npath = {path:?}");
-            let setup = Setup::default().listener(&listener).sizes(&SIZES).more(ANY_NAME);
-            let kettle = Kettle::start(setup);
+            let kettle = Kettle::start(any_name(Setup::default().listener(&listener)));
             let words = ["--tls", "--insecure"];
             h2spec_finds_nothing(&program, &kettle, kettle.address(), (&words, 146));
         }
     }
     let plain = "kind = \"http\"\nsites = [\"_\"]\nhttp2 = true";
-    let setup = Setup::default().listener("").listener(plain).sizes(&SIZES).more(ANY_NAME);
-    let kettle = Kettle::start(setup);
+    let kettle = Kettle::start(any_name(Setup::default().listener("").listener(plain)));
     // All but the preface (`http2/3`): what begins otherwise is HTTP/1.1 there, and is answered so.
     let words = ["generic", "hpack", "http2/4", "http2/5", "http2/6", "http2/7", "http2/8"];
     h2spec_finds_nothing(&program, &kettle, kettle.addresses[1], (&words, 144));
@@ -64,9 +67,10 @@ fn h2spec_finds_nothing(
     address: SocketAddr,
     (how, tests): (&[&str], u32),
 ) {
-    let (host, port) = (address.ip().to_string(), address.port().to_string());
+    let host = address.ip().to_string();
+    let port = address.port().to_string();
     let words = [&["--strict", "--host", &host, "--port", &port], how].concat();
-    // What does not come within this many seconds is a failure of that one test.
+    // A frame that does not come within this many seconds is a failure of that one test.
     let words = [&words[..], &["--timeout", scaled("5", "20")]].concat();
     // A stream that is over before h2spec has sent all it wanted to cannot end in the error it waits for.
     let ended = Tool::new(program).args(words).args(["--path", "/1048576"]).output();
@@ -146,8 +150,8 @@ fn the_client_of_python_gets_files_and_sends_bodies_at_once_over_one_connection(
     }
     let servers = Backend::listen();
     let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n";
-    let more = format!("{ANY_NAME}{route}{}", backend("app", "", &[servers.address()]));
-    let kettle = Kettle::start(Setup::default().listener("http2 = true").sizes(&SIZES).more(&more));
+    let app = backend("app", "", &[servers.address()]);
+    let kettle = Kettle::start(setup().more(route).more(&app));
     let url = format!("https://{}", kettle.address());
     let asking = std::thread::spawn(move || {
         Tool::new(PYTHON)
@@ -196,8 +200,7 @@ fn chromium_speaks_websocket_over_the_connection_it_has() {
     }
     let servers = Backend::listen();
     let route = "[[site.route]]\nprefix = \"/ws\"\nbackend = \"app\"\nwebsocket = true\n";
-    let more = format!("{ANY_NAME}{route}{}", backend("app", "", &[servers.address()]));
-    let setup = Setup::default().listener("http2 = true").more(&more);
+    let setup = setup().more(route).more(&backend("app", "", &[servers.address()]));
     let kettle = Kettle::start(setup.file("www/page.html", SAY_HELLO));
     let profile = format!("--user-data-dir={}", kettle.folder.path("profile").display());
     let url = format!("https://{}/page.html", kettle.address());
@@ -261,13 +264,3 @@ const SIZES: [usize; 3] = [1_000, 16_375, 1 << 20];
 
 const COUNT_IMAGES: &str = "<script>onload = () => document.body.dataset.images = \
     [...document.images].filter(it => it.naturalWidth > 0).length</script>";
-
-/// They ask for addresses.
-const ANY_NAME: &str = "[[site]]
-names = [\"_\"]
-[[site.certificate]]
-chain = \"localhost.pem\"
-key = \"localhost.key\"
-[[site.route]]
-root = \"www\"
-";

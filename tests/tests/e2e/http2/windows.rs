@@ -44,7 +44,7 @@ fn streams_whose_window_is_taken_back_end_though_their_files_were_read_already()
         }
     }
     assert_ne!(kettle.status("/total/http2_refused/stalled"), 0);
-    // What they held is there for others.
+    // The room that they held is there for others.
     frames.send(&initial_window(WINDOW_MAX));
     frames.send(&get(101, "/32000"));
     assert_same(&frames.body(101), &content(32_000), "afterwards");
@@ -120,8 +120,9 @@ const UPLOADS: usize = 100;
 fn upload_from_far_away(kettle: &Kettle) {
     let mut frames = connect_to(kettle);
     frames.send(&post(1, "/up"));
-    let (mut stream, mut all) = (256_i64 << 10, 65_535_i64);
-    // What it may send goes out before what it was told is answered: so does a client that is far away.
+    let mut stream = 256_i64 << 10;
+    let mut all = 65_535_i64;
+    // It sends all that it may before it answers: so does a client that is far away.
     while stream.max(0) < 1 << 20 {
         let frame_bytes = stream.min(all).clamp(0, 16_384);
         if frame_bytes > 0 {
@@ -165,7 +166,7 @@ fn a_client_is_not_told_that_it_was_slow_when_it_had_no_window() {
     for stream in [3, 5, 7, 9] {
         frames.send(&cancel(stream));
     }
-    // What was sent before there is room for it again would be an error of the connection.
+    // Data that is sent before there is room for it again would be an error of the connection.
     let mut room = 65_535 - 4 * 16 * 16_384_i64;
     while room <= 0 {
         let update = frames.next_of(WINDOW_UPDATE);
@@ -267,21 +268,13 @@ fn listings_that_a_client_does_not_take_are_made_two_at_a_time() {
     // A worker reads folders one behind the other: by now all are read that may be.
     assert!(other.get("/long/").body == page, "another page");
     kettle.assert_grown_below(before_bytes, 32 << 20);
-    // What is given up makes room, made or not.
+    // A listing that is given up makes room, made or not.
     let given_up = streams.iter().filter(|stream| ![3, 127, 255].contains(*stream));
     let resets = given_up.flat_map(|stream| cancel(*stream));
     frames.send(&resets.collect::<Vec<u8>>());
     open_connection(&mut frames);
     frames.send(&initial_window(WINDOW_MAX));
-    let mut bodies = [(3, Vec::new()), (127, Vec::new()), (255, Vec::new())];
-    let mut ended = 0;
-    while ended < bodies.len() {
-        let frame = frames.next_of(DATA);
-        let (_, body) = bodies.iter_mut().find(|(stream, _)| *stream == frame.stream).unwrap();
-        body.extend_from_slice(&frame.payload);
-        ended += usize::from(frame.flags & END_STREAM != 0);
-    }
-    for (stream, body) in bodies {
+    for (stream, body) in [3, 127, 255].into_iter().zip(frames.bodies([3, 127, 255])) {
         assert!(body == page, "stream {stream} got {} bytes of {}", body.len(), page.len());
     }
 }

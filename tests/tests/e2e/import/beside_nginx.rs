@@ -69,7 +69,7 @@ struct Trial {
     place: Place,
 }
 
-/// What a request led to.
+/// The outcome of a request.
 #[derive(PartialEq, Eq)]
 struct Outcome {
     status: u16,
@@ -93,7 +93,7 @@ impl Trial {
         Self { seed, random, configuration, place }
     }
 
-    /// What kettle does and must not; nothing where nginx does not take the configuration, or nothing is left of it.
+    /// The faults of kettle; nothing where nginx does not take the configuration, or nothing is left of it.
     fn faults(mut self) -> Option<Vec<String>> {
         let theirs = Server::nginx(&self)?;
         let ours = Server::kettle(&self)?;
@@ -150,7 +150,7 @@ impl Trial {
     }
 }
 
-/// What makes kettle's answer looser than nginx's. Another index of a folder is one page more that nginx gives to the same client.
+/// Returns why kettle's answer is looser than nginx's. Another index of a folder is one page more that nginx gives to the same client.
 fn looser(
     nginx: &Outcome,
     kettle: &Outcome,
@@ -179,7 +179,7 @@ fn looser(
         return Some("another body");
     }
     let is_run = RUN.iter().any(|kind| kettle.kind.contains(kind));
-    // What the configuration itself says is one text, and of one type here.
+    // The configuration's own text is one, and of one type here.
     let is_said = kettle.body == b"said";
     (is_run && !is_said && class(&kettle.kind) != class(&nginx.kind))
         .then_some("a type that browsers run")
@@ -209,7 +209,7 @@ struct Server {
     address: SocketAddr,
     streams: Vec<SocketAddr>,
     backend: Arc<AtomicUsize>,
-    /// What kettle was started with.
+    /// The configuration that kettle was started with.
     text: String,
 }
 
@@ -235,7 +235,8 @@ impl Server {
         let config = trial.text(address, &streams, backend);
         let words = ["import".as_ref(), "nginx".as_ref(), config.as_os_str()];
         let made = Tool::kettle(words).output();
-        let (text, stderr) = (made.text(), made.stderr);
+        let text = made.text();
+        let stderr = made.stderr;
         if text.is_empty() {
             let is_told = stderr.contains("every server was left out");
             assert!(is_told, "seed {}: {stderr}\n{}", trial.seed, trial.configuration);
@@ -246,7 +247,8 @@ impl Server {
         fs::write(&config, text.replace("/run/kettle/admin.sock", &socket)).unwrap();
         let checked = Tool::kettle(["check".as_ref(), config.as_os_str()]).output();
         if !checked.status.success() {
-            let (seed, why) = (trial.seed, checked.text());
+            let seed = trial.seed;
+            let why = checked.text();
             assert!(
                 !made.status.success(),
                 "seed {seed}: what was made does not start: {why}\n{text}"
@@ -323,7 +325,7 @@ fn backend() -> (SocketAddr, Arc<AtomicUsize>) {
             }
             let head =
                 format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {length}");
-            // Who asked may have gone.
+            // The client may have gone.
             let _ = write!(&socket, "{head}\r\nConnection: close\r\n\r\n{first}");
         }
     });
@@ -337,7 +339,7 @@ const FRESH: u64 = 2;
 const REQUESTS: usize = 60;
 const FAULTS_MAX: usize = 5;
 const HOSTS: [&str; 3] = ["a.example", "b.example", "c.example"];
-/// What a browser runs, or renders with what runs in it.
+/// Types that a browser runs, or renders with scripts in them.
 const RUN: [&str; 6] = ["html", "svg", "xml", "javascript", "wasm", "ecmascript"];
 /// `ann` with the password `secret`.
 const USERS: &str = "ann:$2y$05$KBCwKxOzLha2MUDgW0PjXeGy8zDyKFegpVV4y0qPBUgij10WNyKY6\n";

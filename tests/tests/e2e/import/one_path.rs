@@ -18,7 +18,8 @@ fn one_path_is_answered_and_logged_as_by_nginx() {
         ("other/robots.txt", b"nobody".to_vec()),
         ("other/mark.png", b"png".to_vec()),
     ];
-    let (theirs, ours) = (Place::new(config, &files), Place::new(config, &files));
+    let theirs = Place::new(config, &files);
+    let ours = Place::new(config, &files);
     let Some((_nginx, nginx)) = theirs.nginx() else { return };
     let (_kettle, kettle) = ours.kettle();
     for target in TARGETS.lines() {
@@ -67,7 +68,7 @@ fn replying() -> SocketAddr {
             lines.take_while(|line| !line.is_empty()).for_each(drop);
             let length = target.len();
             let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close");
-            // Who asked may have gone.
+            // The client may have gone.
             let _ = write!(&socket, "{head}\r\n\r\n{target}");
         }
     });

@@ -23,7 +23,9 @@ fn left_out(kind: &str, cases: &str, takes: impl Fn(&Path) -> bool) -> (String, 
     }
     fs::create_dir(folder.path().join("more")).unwrap();
     fs::copy(folder.path().join("both.pem"), folder.path().join("more/both.pem")).unwrap();
-    let (mut left, mut count, mut base) = (String::new(), 0, "");
+    let mut left = String::new();
+    let mut count = 0;
+    let mut base = "";
     for line in cases.lines().filter(|line| !line.is_empty()) {
         if let Some(begun) = line.strip_prefix("= ") {
             base = begun;

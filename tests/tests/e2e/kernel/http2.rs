@@ -138,7 +138,7 @@ fn whoever_asks_for_a_new_key_gets_it_or_the_end() {
     frames.send(&get(3, "/70000"));
     if kernel_changes_keys() {
         assert_same(&frames.body(3), &content(70_000), "behind");
-        // What a connection changed is counted at its end.
+        // A connection's changes are counted at its end.
         drop(frames);
         kettle.wait_for_status("/total/kernel_rekeys", 1);
     } else {

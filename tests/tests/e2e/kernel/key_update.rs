@@ -79,7 +79,7 @@ fn whoever_asks_for_a_new_key_gets_it_before_the_next_response_or_the_end() {
     }
 }
 
-/// What comes in one write with the first request is read before the kernel sends anything, and answered on every kernel.
+/// A record in one write with the first request is read before the kernel sends anything, and answered on every kernel.
 #[test]
 fn a_new_key_that_is_asked_for_with_the_first_request_comes_before_the_switch() {
     let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[70_000]));
@@ -241,7 +241,8 @@ fn gnutls_changes_keys() {
         Kettle::start(Setup::paths(paths_here()).file("www/a", "the body").sizes(&[70_000]));
     for path in paths_here() {
         let address = kettle.address_by(path);
-        let (host, port) = (address.ip().to_string(), address.port().to_string());
+        let host = address.ip().to_string();
+        let port = address.port().to_string();
         let mut gnutls = Tool::new("gnutls-cli")
             .args(["--insecure", "--inline-commands", "--sni-hostname", "localhost"])
             .args(["--priority", "NORMAL:-VERS-ALL:+VERS-TLS1.3", "--port", &port, &host])
@@ -260,12 +261,12 @@ fn gnutls_changes_keys() {
     }
 }
 
-/// What a client says.
+/// The words of a client.
 #[derive(Clone, Copy, Debug)]
 enum Say {
     Get,
     AskForKey,
-    /// What was said so far, in one write.
+    /// The records so far, in one write.
     Send,
 }
 

@@ -74,7 +74,7 @@ fn documented() -> BTreeMap<String, BTreeSet<String>> {
     .collect()
 }
 
-/// What a query says of its metrics besides where they come from: the labels it chooses and adds up by.
+/// The labels of a query besides those of an origin: it chooses and adds up by them.
 fn labels(query: &str) -> BTreeSet<&str> {
     let chosen = query.split('{').skip(1).filter_map(|rest| rest.split('}').next());
     let chosen = chosen.flat_map(|list| list.split(',')).filter_map(|one| one.split('=').next());

@@ -46,8 +46,9 @@ fn a_configuration_without_a_word_of_it_is_reloaded_by_the_unit() {
     let (_, folder) = Setup::default().lay_out();
     folder.change_config("[admin]\nsocket = \"admin.sock\"\n", "");
     folder.write("run/is_made", "");
-    let (socket, made) = (folder.path("run/admin.sock"), folder.path("run"));
-    let run = Tool::kettle(["run", "--config"]).args([folder.config()]);
+    let socket = folder.path("run/admin.sock");
+    let made = folder.path("run");
+    let run = folder.kettle("run");
     let server = run.environment("RUNTIME_DIRECTORY", made.display().to_string()).start();
     server.stderr.wait_for("listening on");
     let reload = || Tool::kettle(["ctl", "reload", "--socket"]).args([&socket]).output();

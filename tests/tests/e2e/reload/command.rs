@@ -11,7 +11,7 @@ use kettle_tests::environment::kettle_program;
 use kettle_tests::kernel_counts::Turn;
 use kettle_tests::mounted::Mounted;
 use kettle_tests::setup::Folder;
-use kettle_tests::tool::{Ended, Running};
+use kettle_tests::tool::Running;
 use rustix::process::geteuid;
 
 use super::*;
@@ -19,11 +19,11 @@ use super::*;
 #[test]
 fn check_finds_nothing_wrong_with_a_good_configuration() {
     let (_, folder) = Setup::default().lay_out();
-    let said = Tool::kettle(["check", "--config"]).args([folder.config()]).succeed();
+    let said = folder.kettle("check").succeed();
     assert!(said.contains("is fine: 1 site on 1 listener"), "{said}");
     assert!(said.contains("note: no site is the default"), "{said}");
     let (_, folder) = Setup::default().site("default = true").lay_out();
-    let said = Tool::kettle(["check", "--config"]).args([folder.config()]).succeed();
+    let said = folder.kettle("check").succeed();
     assert!(!said.contains("default"), "{said}");
 }
 
@@ -31,10 +31,8 @@ fn check_finds_nothing_wrong_with_a_good_configuration() {
 fn check_names_every_mistake_with_its_place() {
     let (_, folder) = Setup::default().site("nmaes = [\"x\"]").lay_out();
     folder.change_config("workers = 1", "workers = 0");
-    let said = check(&folder.config());
-    assert!(!said.status.success());
-    let text = said.text();
-    assert!(text.contains("`workers` takes a whole number of workers from 1 to 1024"), "{text}");
+    let text =
+        folder.kettle("check").fail("`workers` takes a whole number of workers from 1 to 1024");
     assert!(text.contains("workers = 0\n"), "{text}");
     assert!(text.contains("`nmaes` is not a setting") && text.contains("help: "), "{text}");
     assert!(text.contains("2 mistakes"), "{text}");
@@ -66,9 +64,7 @@ fn check_looks_into_the_files_that_are_named() {
         ("root = \"www\"", "root = \"nowhere\"", "nowhere"),
     ] {
         folder.change_config(old, new);
-        let said = check(&folder.config());
-        assert!(!said.status.success());
-        assert!(said.text().contains(mistake), "{}", said.text());
+        folder.kettle("check").fail(mistake);
     }
 }
 
@@ -76,17 +72,14 @@ fn check_looks_into_the_files_that_are_named() {
 fn a_server_whose_configuration_has_mistakes_does_not_start() {
     let (_, folder) = Setup::default().lay_out();
     folder.change_config("root = \"www\"", "rot = \"www\"");
-    Tool::kettle(["run", "--config"]).args([folder.config()]).fail("`rot` is not a setting");
+    folder.kettle("run").fail("`rot` is not a setting");
     Tool::kettle(["run", "--config"]).args([folder.path("missing.toml")]).fail("missing.toml");
 }
 
 #[test]
 fn a_port_in_use_is_explained() {
     let kettle = Kettle::start(Setup::default());
-    let second = Tool::kettle(["run", "--config"]).args([kettle.folder.config()]).output();
-    assert!(!second.status.success());
-    let port = kettle.address().port();
-    assert!(second.stderr.contains(&format!("port {port} is in use")), "{}", second.stderr);
+    kettle.folder.kettle("run").fail(&format!("port {} is in use", kettle.address().port()));
     // The first one lives on, its control socket included.
     assert_eq!(kettle.status("/process"), kettle.process());
 }
@@ -94,7 +87,7 @@ fn a_port_in_use_is_explained() {
 #[test]
 fn ctl_without_a_server_says_so() {
     let (_, folder) = Setup::default().lay_out();
-    Tool::kettle(["ctl", "--config"]).args([folder.config()]).args(["status"]).fail("admin.sock");
+    folder.kettle("ctl").args(["status"]).fail("admin.sock");
 }
 
 #[test]
@@ -152,7 +145,7 @@ fn a_certificate_that_ends_soon_is_told_wherever_one_looks() {
     let left = Duration::from_secs(10 * 24 * 3_600 + 60);
     let kettle = Kettle::start(Setup::default().certificate(issue_ending(&["localhost"], left)));
     kettle.messages().wait_for("localhost.pem ends at ");
-    let said = check(&kettle.folder.config());
+    let said = kettle.folder.kettle("check").output();
     assert!(
         said.status.success() && said.text().contains("localhost.pem ends at "),
         "{}",
@@ -193,7 +186,7 @@ fn check_and_the_doctor_name_what_served_folders_lie_on() {
     assert!(finding["message"].as_str().unwrap().starts_with(&lies_on), "{finding}");
     // `check` says it where it is bad news.
     let is_well = finding["state"] == "good";
-    let said = check(&folder.config());
+    let said = folder.kettle("check").output();
     assert_ne!(said.text().contains(&format!("note: {lies_on}")), is_well, "{}", said.text());
 
     folder.write("lower/index.html", "content");
@@ -203,7 +196,7 @@ fn check_and_the_doctor_name_what_served_folders_lie_on() {
     let (Ok(_beside), Ok(_mounted)) = (beside_on, mounted) else {
         return skip("no overlay can be mounted here");
     };
-    let said = check(&folder.config());
+    let said = folder.kettle("check").output();
     let text = said.text();
     assert!(said.status.success(), "{text}");
     // Newer kernels may let the overlay say what the file system below it says, which is no bad news.
@@ -221,10 +214,9 @@ fn check_and_run_take_the_file_as_it_is_typed() {
 
 #[test]
 fn a_shared_certificate_is_warned_about_once() {
-    let site = "[[site]]\nnames = [\"127.0.0.1\"]\n[[site.certificate]]\nchain = \"localhost.pem\"\n\
-                key = \"localhost.key\"\n[[site.route]]\nroot = \"www\"\n";
-    let (_, folder) = Setup::default().more(site).lay_out();
-    let said = check(&folder.config()).text();
+    let root = "[[site.route]]\nroot = \"www\"";
+    let (_, folder) = Setup::default().another_site(&["127.0.0.1"], "localhost", root).lay_out();
+    let said = folder.kettle("check").output().text();
     assert_eq!(said.matches("the issuer of certificate 1").count(), 1, "{said}");
 }
 
@@ -236,7 +228,7 @@ fn serve_serves_a_folder_and_says_where_and_how_to_trust_it() {
     assert!(said.contains("Certificate: SHA-256 "), "{said}");
     let url = format!("https://{address}/a");
     assert_eq!(Tool::new("curl").args(["--silent", "--insecure", &url]).succeed(), "content");
-    // What is printed reaches this server and trusts it, at an address that `localhost` does not stand for.
+    // The printed command reaches this server and trusts it, at an address that `localhost` does not stand for.
     let [file, url] = serve.advice();
     assert_eq!(folder.path("state/kettle/self-signed/self-signed.pem").display().to_string(), file);
     let trusting = Tool::new("curl").args(["--silent", "--cacert", &file, &format!("{url}a")]);
@@ -305,7 +297,7 @@ fn serve_sends_what_was_saved_a_moment_ago() {
     assert!(ask().contains("<h1>404</h1>"));
 }
 
-/// What a shell makes of `kettle serve` in a terminal of its own, once it serves; none where nothing makes terminals.
+/// A shell with `kettle serve` in a terminal of its own, once it serves; none where nothing makes terminals.
 fn serve_in_a_terminal(
     command: impl FnOnce(String) -> String,
 ) -> Option<(Running, String, Folder)> {
@@ -344,8 +336,4 @@ fn serve_a(words: &[&str], state: &str) -> (Running, String, Folder) {
 fn unused_port() -> String {
     let free = std::net::TcpListener::bind((kettle_tests::setup::unused_ip(), 0)).unwrap();
     free.local_addr().unwrap().to_string()
-}
-
-fn check(config: &std::path::Path) -> Ended {
-    Tool::kettle(["check", "--config"]).args([config]).output()
 }

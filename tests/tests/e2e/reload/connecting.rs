@@ -10,7 +10,8 @@ use super::*;
 #[test]
 fn a_reload_that_gives_an_address_up_resets_nobody() {
     let kettle = Kettle::start(Setup::default().listener("kind = \"redirect\"").listener(""));
-    let (address, other) = (kettle.address(), unused_address());
+    let address = kettle.address();
+    let other = unused_address();
     let answered = while_clients_connect(address, || {
         for _ in 0..scaled(24, 2) {
             let [before, after] = [address, other].map(|it| it.to_string());
@@ -36,9 +37,10 @@ fn a_stop_resets_nobody() {
     assert!(kettle.ended().status.success());
 }
 
-/// How many were answered by then. Those for which nobody listens, or that are held off, come again.
+/// Returns how many were answered by then. Those for which nobody listens, or that are held off, come again.
 fn while_clients_connect(address: SocketAddr, work: impl FnOnce()) -> usize {
-    let (answered, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let answered = AtomicUsize::new(0);
+    let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {

@@ -199,14 +199,11 @@ const RECVMSG: &str = if cfg!(target_arch = "x86_64") { "47 " } else { "212 " };
 #[test]
 fn a_reload_without_a_keeper_says_that_there_is_none() {
     let Some(mut kettle) = started_as_nobody(Setup::default()) else { return };
-    // Who may write the configuration could have root open anything.
+    // A user who may write the configuration could have root open anything.
     std::os::unix::fs::chown(kettle.folder.path(""), Some(NOBODY), None).unwrap();
     kettle.restart();
     kettle.messages().wait_for("there will be no keeper");
-    let refused = kettle.ctl(&["reload"]).output();
-    assert!(!refused.status.success());
-    let text = refused.text();
-    assert!(text.contains("started without the keeper"), "{text}");
+    kettle.ctl(&["reload"]).fail("started without the keeper");
     served_certificate(kettle.address());
 }
 
@@ -230,7 +227,7 @@ fn a_keeper_that_has_gone_is_said_before_a_reload_needs_it() {
     let listen = unused_address();
     let Some(kettle) = started_as_nobody(Setup::default().metrics(listen)) else { return };
     let keeper = Pid::from_raw(keeper_of(&kettle).cast_signed()).unwrap();
-    // What it answers is not taken for its end.
+    // Its answer is not taken for its end.
     assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
     assert!(scrape(listen).contains("kettle_keeper_up 1"));
     assert!(!kettle.ctl(&["status"]).succeed().contains("keeper"));
@@ -272,9 +269,9 @@ fn what_the_user_may_not_read_is_said_before_a_reload_needs_it() {
     std::os::unix::fs::chown(kettle.folder.path(""), Some(NOBODY), None).unwrap();
     kettle.ctl(&["reload"]).fail("localhost.key");
 
-    // What check advises is done, until it has no more advice.
+    // The advice of check is followed, until it has no more.
     for step in 0.. {
-        let said = Tool::kettle(["check", "--config"]).args([kettle.folder.config()]).output();
+        let said = kettle.folder.kettle("check").output();
         let text = said.text();
         if said.status.success() {
             assert_eq!(step, 1, "{text}");

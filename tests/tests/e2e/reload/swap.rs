@@ -27,7 +27,7 @@ fn signals_that_come_during_the_start_wait_until_it_serves() {
     let text = std::fs::read(folder.config()).unwrap();
     std::fs::remove_file(folder.config()).unwrap();
     mkfifoat(CWD, folder.config(), Mode::RUSR | Mode::WUSR).unwrap();
-    let mut server = Tool::kettle(["run", "--config"]).args([folder.config()]).start();
+    let mut server = folder.kettle("run").start();
     // Waits until it is about to be read.
     let mut pipe = std::fs::OpenOptions::new().write(true).open(folder.config()).unwrap();
     let process = Pid::from_raw(i32::try_from(server.process()).unwrap()).unwrap();
@@ -44,7 +44,7 @@ fn signals_that_come_during_the_start_wait_until_it_serves() {
     assert!(server.ended().status.success());
 }
 
-/// Who renews certificates by a script sees nothing else.
+/// An operator who renews certificates by a script sees nothing else.
 #[test]
 fn what_will_not_do_after_a_reload_is_told_to_who_asked_for_it() {
     let kettle = Kettle::start(Setup::default().file("www/a", "content"));
@@ -126,10 +126,8 @@ fn what_waits_in_a_socket_that_goes_waits_for_room() {
 fn a_configuration_with_a_mistake_leaves_the_old_one_in_force() {
     let kettle = Kettle::start(Setup::default().file("www/a", "content"));
     kettle.folder.change_config("root = \"www\"", "rot = \"www\"");
-    let refused = kettle.ctl(&["reload"]).output();
-    assert!(!refused.status.success());
-    let said = refused.text() + &refused.stderr;
-    assert!(said.contains("`rot` is not a setting") && said.contains("old one stays"), "{said}");
+    let said = kettle.ctl(&["reload"]).fail("`rot` is not a setting");
+    assert!(said.contains("old one stays"), "{said}");
     kettle.signal(Signal::HUP);
     kettle.messages().wait_until("a second refusal", |bytes| {
         let text = String::from_utf8_lossy(bytes);
@@ -164,7 +162,7 @@ fn a_reload_that_waits_for_a_disk_holds_up_nothing_else() {
     drop(fuse);
     let refused = first.ended();
     assert!(!refused.status.success() && refused.stderr.contains("old one stays"));
-    // What was asked for meanwhile is read anew.
+    // The files of the reload that was asked for meanwhile are read anew.
     std::fs::remove_file(kettle.folder.path("localhost.pem")).unwrap();
     let new = exchange_certificate(&kettle);
     kettle.ctl(&["reload"]).run();
@@ -218,7 +216,7 @@ fn a_reload_opens_new_listeners_and_closes_old_ones() {
         assert_eq!(client.get("/a").body, b"content");
     }
     assert!(TcpStream::connect(closed).is_err());
-    // What was connected there stays until its response.
+    // A connection made there stays until its response.
     assert_eq!(old.get("/a").body, b"content");
 }
 
@@ -242,7 +240,8 @@ fn no_request_fails_while_reloads_go_on() {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         for path in paths_here() {
-            let (address, is_over) = (kettle.address_by(path), &is_over);
+            let address = kettle.address_by(path);
+            let is_over = &is_over;
             scope.spawn(move || {
                 let dialer = Dialer::suite(TLS13_AES_128);
                 let mut client = dialer.connect(address);

@@ -64,7 +64,8 @@ fn a_broken_certificate_leaves_the_old_one_and_is_reported_once() {
 fn a_folder_that_is_away_keeps_no_certificate_out() {
     let kettle = watching();
     let mut open = kettle.connect(TLS13_AES_128);
-    let (root, away) = (kettle.folder.path("www"), kettle.folder.path("away"));
+    let root = kettle.folder.path("www");
+    let away = kettle.folder.path("away");
     std::fs::rename(&root, &away).unwrap();
     renew(&kettle, 1);
     // A command asks for the whole configuration, and what it asks for is not there.
@@ -115,7 +116,8 @@ fn a_renewed_certificate_gives_nobody_a_new_rate() {
 #[test]
 fn a_chain_before_its_key_is_refused_once_and_taken_with_the_key() {
     let kettle = watching();
-    let (old, new) = (shown(&kettle), new_certificate());
+    let old = shown(&kettle);
+    let new = new_certificate();
     kettle.folder.replace("localhost.pem", &new.chain);
     wait_for(&kettle, "does not belong to the certificate", 1);
     assert_eq!(shown(&kettle), old);
@@ -200,10 +202,10 @@ fn changed_users_and_secrets_of_urls_are_taken_without_a_command() {
     assert_eq!(status("bob:secret"), "200");
 }
 
-/// How a connection ends, or begins: resumed or by a full handshake.
+/// Returns how a connection ends, or begins: resumed or by a full handshake.
 fn begins(dialer: &Dialer, kettle: &Kettle) -> Result<HandshakeKind, End> {
     let mut client = dialer.try_connect(kettle.address()).map_err(|error| end_of(&error))?;
-    // What a server of TLS 1.3 says of the certificate comes behind the handshake, and so do its tickets.
+    // The verdict of a server of TLS 1.3 on the certificate comes behind the handshake, and so do its tickets.
     let request = "GET /a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     let _ = client.send(request.as_bytes());
     match client.end() {

@@ -59,7 +59,8 @@ fn no_part_of_a_text_follows_a_part_of_its_compressed_form() {
     let mut ask = |headers: &str| client.exchange(&request("GET", "/a.txt", headers));
     let first = ask("Accept-Encoding: gzip\r\n");
     assert_eq!(first.header("content-encoding"), Some("gzip"));
-    let (date, tag) = (first.header("last-modified").unwrap(), first.header("etag").unwrap());
+    let date = first.header("last-modified").unwrap();
+    let tag = first.header("etag").unwrap();
     for validator in [date, tag] {
         let rest =
             format!("Accept-Encoding: gzip\r\nRange: bytes=20-\r\nIf-Range: {validator}\r\n");

@@ -91,7 +91,7 @@ fn a_guarded_place_with_conditions_is_guarded_where_they_do_not_hold() {
     assert_eq!(kettle.curl(&words, "/in/a").succeed(), "/-key");
 }
 
-/// Who has the cookie is asked apart, and neither gets what the other's backend said nor leaves it in the store.
+/// A client with the cookie is served apart, and neither gets what the other's backend said nor leaves it in the store.
 #[test]
 fn a_canary_by_cookie_stands_before_a_store() {
     let [stable, canary] = ["stable", "canary"].map(saying);

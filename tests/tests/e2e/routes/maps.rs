@@ -71,7 +71,8 @@ fn choosing(stable: &Backend, canary: &Backend, of: &str) -> String {
 
 #[test]
 fn a_map_chooses_the_backend_of_each_request() {
-    let (stable, canary) = (saying("stable"), saying("canary"));
+    let stable = saying("stable");
+    let canary = saying("canary");
     let settings = choosing(&stable, &canary, "{cookie:canary}");
     let setup = Setup::default().listener("http2 = true").file("www/files/there", "file");
     let kettle = Kettle::start(
@@ -102,10 +103,11 @@ fn a_map_chooses_the_backend_of_each_request() {
     assert_eq!(kettle.curl(&["--cookie", "canary=yes"], "/app").succeed(), "stable");
 }
 
-/// What decides is what the key has: also where a rewrite leads two paths to one, and for clients that ask in other ways for the same.
+/// The key has what decides: also where a rewrite leads two paths to one, and for clients that ask in other ways for the same.
 #[test]
 fn backends_that_a_map_chooses_share_no_kept_response() {
-    let (stable, canary) = (saying("stable"), saying("canary"));
+    let stable = saying("stable");
+    let canary = saying("canary");
     let settings = choosing(&stable, &canary, "{query:canary}{method}{path}");
     let settings = settings.replace("yes =", "\"yesGET/app/x\" = \"canary\", \"POST/app/x\" =");
     let folder = tempfile::tempdir().unwrap();
@@ -120,7 +122,7 @@ fn backends_that_a_map_chooses_share_no_kept_response() {
         let said = ["--write-out", " %header{cache-status}"];
         kettle.curl(&[words, &said].concat(), target).succeed()
     };
-    // What is kept for it is the answer to GET.
+    // The answer to GET is kept for it.
     ask(&["--head"], "/app/x?canary=yes");
     for (target, answer) in
         [("/app/x?canary=yes", "canary"), ("/app/x", "stable"), ("/app/z", "stable")]

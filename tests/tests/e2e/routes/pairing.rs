@@ -83,7 +83,7 @@ fn a_kept_response_is_for_those_only_who_get_in() {
     assert_eq!(kettle.curl(&words, "/app/a").succeed(), "200");
 }
 
-/// What it was made of may be for one user alone, whatever is said of it.
+/// Its content may be for one user alone, whatever is said of it.
 #[test]
 fn what_is_fetched_with_a_password_is_kept_for_nobody() {
     let (kettle, servers) = keeping("");

@@ -61,7 +61,7 @@ fn body() -> String {
     "0123456789abcdef".repeat(BYTES / 16)
 }
 
-/// What is more than [`BYTES`] when it is compressed, too.
+/// A text that is longer than [`BYTES`] when it is compressed, too.
 fn digits() -> String {
     content(BYTES + BYTES / 4).iter().map(|byte| format!("{byte:02x}")).collect()
 }

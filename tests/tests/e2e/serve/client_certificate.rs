@@ -27,7 +27,7 @@ fn with_client(
     until: i32,
 ) -> Setup {
     let issued = authority.issue(name, serial, until);
-    setup.file(&format!("{name}.pem"), issued.chain).file(&format!("{name}.key"), issued.key)
+    setup.issued(name, &issued)
 }
 
 fn client(kettle: &Kettle, name: &str) -> [String; 4] {
@@ -75,7 +75,7 @@ fn resumed_session_knows_its_client() {
     let session = kettle.folder.path("session.pem").display().to_string();
     for (version, _) in VERSIONS {
         for (flag, resumed) in [("-sess_out", "full"), ("-sess_in", "ticket")] {
-            // Who resumes has shown the certificate before.
+            // A client that resumes has shown the certificate before.
             let said = match flag {
                 "-sess_out" => ask_as(&kettle, "alice", &[version, flag, &session]),
                 _ => ask(&kettle, "localhost", &[version, flag, &session]),
@@ -93,7 +93,8 @@ fn resumed_session_knows_its_client() {
 
 #[test]
 fn bad_certificates_get_the_alert_that_says_why() {
-    let (authority, stranger) = (ClientAuthority::new("clients"), ClientAuthority::new("others"));
+    let authority = ClientAuthority::new("clients");
+    let stranger = ClientAuthority::new("others");
     let mut setup = setup(&authority, ", crl = \"clients.crl\"")
         .file("clients.crl", authority.revoke(&[7], GOOD));
     for (name, authority, serial, until) in [
@@ -170,10 +171,10 @@ fn connection_made_for_another_name_does_not_reach_such_a_site() {
         .file("www/a", "public")
         .file("secret/a", "secret")
         .file("clients.pem", authority.pem())
-        .more(
-            "[[site]]\nnames = [\"secret.test\"]\nclient_auth = { roots = \"clients.pem\" }\n\
-             [[site.certificate]]\nchain = \"localhost.pem\"\nkey = \"localhost.key\"\n\
-             [[site.route]]\nroot = \"secret\"\n",
+        .another_site(
+            &["secret.test"],
+            "localhost",
+            "client_auth = { roots = \"clients.pem\" }\n[[site.route]]\nroot = \"secret\"",
         );
     let kettle = Kettle::start(setup);
     let certificate = client(&kettle, "alice");
@@ -201,12 +202,11 @@ fn connection_made_for_another_name_does_not_reach_such_a_site() {
 fn sites_that_ask_for_the_same_share_connections() {
     let [authority, other] = ["clients", "others"].map(ClientAuthority::new);
     let all = issue(&["localhost", "copy.test", "other.test"], Kind::Ecdsa);
-    let asking = |name: &str| {
-        format!(
-            "[[site]]\nnames = [\"{name}.test\"]\nclient_auth = {{ roots = \"{name}.pem\" }}\n\
-             [[site.certificate]]\nchain = \"localhost.pem\"\nkey = \"localhost.key\"\n\
-             [[site.route]]\nroot = \"{name}\"\n"
-        )
+    let asking = |setup: Setup, name: &str| {
+        let settings = format!(
+            "client_auth = {{ roots = \"{name}.pem\" }}\n[[site.route]]\nroot = \"{name}\""
+        );
+        setup.another_site(&[&format!("{name}.test")], "localhost", &settings)
     };
     let setup = setup(&authority, "")
         .certificate(all)
@@ -214,7 +214,7 @@ fn sites_that_ask_for_the_same_share_connections() {
         .file("copy/a", "the copy")
         .file("other.pem", other.pem())
         .file("other/a", "the other");
-    let kettle = Kettle::start(setup.more(&asking("copy")).more(&asking("other")));
+    let kettle = Kettle::start(asking(asking(setup, "copy"), "other"));
     let certificate = client(&kettle, "alice");
     let certificate: Vec<&str> = certificate.iter().map(String::as_str).collect();
     for (version, _) in VERSIONS {
@@ -245,12 +245,12 @@ fn name_that_is_only_carried_on_is_no_way_around_a_certificate() {
             .certificate(issue(&["localhost", "legacy.example"], Kind::Ecdsa))
             .file("secret/a", "secret")
             .file("clients.pem", authority.pem())
-            .more(&format!(
-                "[[site]]\nnames = [\"{others}\"]\nclient_auth = {{ roots = \"clients.pem\" }}\n\
-                 [[site.certificate]]\nchain = \"localhost.pem\"\nkey = \"localhost.key\"\n\
-                 [[site.route]]\nroot = \"secret\"\n\
-                 [[site]]\nnames = [\"legacy.example\"]\nbackend = \"legacy\"\n"
-            ))
+            .another_site(
+                &[others],
+                "localhost",
+                "client_auth = { roots = \"clients.pem\" }\n[[site.route]]\nroot = \"secret\"",
+            )
+            .more("[[site]]\nnames = [\"legacy.example\"]\nbackend = \"legacy\"\n")
             .more(&backend("legacy", "", &[Backend::echoing()]));
         let kettle = Kettle::start(setup);
         for (suite, protocol) in
@@ -294,7 +294,8 @@ fn without_name(kettle: &Kettle, host: &str, words: &[&str]) -> String {
 
 #[test]
 fn session_from_before_a_change_by_reload_is_not_resumed() {
-    let (one, two) = (ClientAuthority::new("one"), ClientAuthority::new("two"));
+    let one = ClientAuthority::new("one");
+    let two = ClientAuthority::new("two");
     let both = one.pem() + &two.pem();
     let list = |serials: &[u64]| one.revoke(serials, GOOD);
     let setup = with_client(setup(&one, ", crl = \"clients.crl\""), "bob", &two, 1, GOOD)
@@ -351,7 +352,8 @@ fn connection_from_before_certificates_were_asked_for_is_sent_away() {
     let asks = "client_auth = { roots = \"clients.pem\" }";
     kettle.reload_with(asks, "self_signed = false");
     for suite in ONE_OF_EACH_VERSION {
-        let (mut idle, mut other) = (kettle.connect(suite), kettle.connect(suite));
+        let mut idle = kettle.connect(suite);
+        let mut other = kettle.connect(suite);
         assert_eq!(idle.get("/a").body, b"content");
         kettle.reload_with("self_signed = false", "self_signed = false # the same");
         assert_eq!(idle.get("/a").body, b"content", "nothing has changed");
@@ -368,7 +370,7 @@ fn check_says_what_is_wrong_with_the_files() {
     let good = setup(&authority, settings).file("clients.crl", authority.revoke(&[], GOOD));
     let check = |setup: Setup| {
         let (_, folder) = setup.lay_out();
-        Tool::kettle(["check", "--config"]).args([folder.config()]).output()
+        folder.kettle("check").output()
     };
     assert!(check(good.clone()).status.success());
     let key = authority.issue("alice", 1, GOOD).key;
@@ -386,7 +388,7 @@ fn check_says_what_is_wrong_with_the_files() {
     }
     let (_, folder) = good.lay_out();
     folder.change_config("clients.crl", "missing.crl");
-    Tool::kettle(["check", "--config"]).args([folder.config()]).fail("missing.crl");
+    folder.kettle("check").fail("missing.crl");
 }
 
 const ALICE: &str = "CN=alice,O=kettle's tests";

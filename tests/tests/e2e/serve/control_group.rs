@@ -35,7 +35,7 @@ fn a_small_group_holds_a_server_of_many_files_and_connections() {
         let body = clients[number % CONNECTIONS].get(&format!("/{number}")).body;
         assert_same(&body, &content(FILE_BYTES), &number.to_string());
     }
-    // What it keeps is half of what it may; a hundred connections take little besides.
+    // It keeps half of what it may; a hundred connections take little besides.
     let kept_bytes = kettle.memory_bytes();
     assert!(kept_bytes < MEMORY_BYTES * 3 / 4, "{kept_bytes}");
     assert_eq!(kettle.status("/total/connections_open"), CONNECTIONS);

@@ -81,7 +81,7 @@ fn reads_that_hang_are_cut_off_and_hold_up_no_other_disk() {
             assert!(entry.number("status") == 503 || !entry.is_complete(), "{path}: {entry:?}");
             match client.end() {
                 End::Cut => {}
-                // Who waited for the look-up, behind reads that hung, could still be told.
+                // A client that waited for the look-up, behind reads that hung, could still be told.
                 End::Orderly => assert!(client.beyond().starts_with(b"HTTP/1.1 503 "), "{path}"),
                 other => panic!("{path}: {other:?}"),
             }
@@ -152,7 +152,7 @@ fn a_file_whose_beginning_hangs_gets_503_however_large_it_is() {
     }
 }
 
-/// What may be mounted in the place of a folder with an error page.
+/// Files that may be mounted in the place of a folder with an error page.
 const PAGES: &[(&str, usize, Silent)] = &[("404.html", 10, Silent::Open)];
 
 fn hanging_pages(kettle: &Kettle) -> Option<Fuse> {
@@ -282,7 +282,8 @@ fn files_on_an_overlay_are_read_without_a_thread_in_between() {
     }
     let kettle = Kettle::start(Setup::paths(paths_here()).without_memory());
     kettle.folder.write("lower/large", content(BODY_BYTES));
-    let (lower, beside) = (kettle.folder.path("lower"), kettle.folder.path("beside"));
+    let lower = kettle.folder.path("lower");
+    let beside = kettle.folder.path("beside");
     let beside_on = Mounted::at(beside.clone(), "tmpfs", "mode=755", Stdio::null());
     let mounted = Mounted::overlay(kettle.folder.path("www/overlay"), &lower, &beside);
     let (Ok(_beside), Ok(_mounted)) = (beside_on, mounted) else {
@@ -299,7 +300,8 @@ fn what_common_file_systems_hold_is_served_from_memory_and_from_the_disk() {
     for kind in ["ext4", "xfs", "btrfs", "squashfs", "tmpfs"] {
         let kettle = Kettle::start(Setup::paths(paths_here()).without_memory());
         kettle.folder.write("content/large", content(BODY_BYTES));
-        let (image, files) = (kettle.folder.path("image"), kettle.folder.path("content"));
+        let image = kettle.folder.path("image");
+        let files = kettle.folder.path("content");
         let mounted = Mounted::holding(kettle.folder.path("www/mounted"), kind, &image, &files);
         let Ok(_mounted) = mounted.inspect_err(|why| skip(&format!("{kind}: {why}"))) else {
             continue;
@@ -316,7 +318,7 @@ fn what_common_file_systems_hold_is_served_from_memory_and_from_the_disk() {
     }
 }
 
-/// What lies in memory is read on the worker, on every path.
+/// Waits until a file in memory is read on the worker, on every path.
 fn threads_stop_reading(kettle: &Kettle, target: &str) {
     for path in paths_here() {
         let mut client = kettle.connect_by(path, TLS13_AES_128);
@@ -342,7 +344,7 @@ fn requests_read_on_the_worker(kettle: &Kettle, client: &mut impl Connection, ta
     without
 }
 
-/// How often the server's disk threads went to sleep so far.
+/// Returns how often the server's disk threads went to sleep so far.
 fn waits_of_disk_threads(kettle: &Kettle) -> u64 {
     let threads = fs::read_dir(format!("/proc/{}/task", kettle.process())).unwrap();
     threads

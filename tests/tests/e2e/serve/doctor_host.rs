@@ -109,7 +109,8 @@ fn openssl_is_seen_as_it_is() {
     let [chain, key] = ["chain.pem", "key.pem"].map(|name| files.path().join(name));
     std::fs::write(&chain, &issued.chain).unwrap();
     std::fs::write(&key, &issued.key).unwrap();
-    let (chain, key) = (chain.to_str().unwrap(), key.to_str().unwrap());
+    let chain = chain.to_str().unwrap();
+    let key = key.to_str().unwrap();
     let words = ["-cert", chain, "-key", key, "-no_ticket", "-groups", "P-256", "-alpn", "h2"];
     let Some((_server, address)) = s_server(&words) else { return };
     let words = ["doctor", &address, "--name", "localhost", "--json"];
@@ -218,14 +219,15 @@ fn reads_once(server: SocketAddr) -> SocketAddr {
         let bytes = client.read(&mut first).unwrap_or(0);
         let [_, _, _, high, low, ..] = first;
         if bytes < 5 || bytes < 5 + usize::from(u16::from_be_bytes([high, low])) {
-            // What still comes must not make a reset of this end.
+            // Bytes that still come must not make a reset of this end.
             let _ = client.shutdown(Shutdown::Write);
             let _ = std::io::copy(&mut client, &mut std::io::sink());
             return;
         }
         let mut server = TcpStream::connect(server).unwrap();
         server.write_all(&first[..bytes]).unwrap();
-        let (mut from, mut to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+        let mut from = server.try_clone().unwrap();
+        let mut to = client.try_clone().unwrap();
         thread::spawn(move || {
             let _ = std::io::copy(&mut from, &mut to);
             let _ = to.shutdown(Shutdown::Write);

@@ -48,7 +48,8 @@ fn nothing_outside_the_root_is_served() {
 fn a_file_exchanged_for_a_link_again_and_again_lets_nothing_out() {
     let setup = Setup::default().file("secret", "the secret").set("limits", "revalidate = \"0s\"");
     let kettle = Kettle::start(setup);
-    let (file, link) = (kettle.folder.path("www/a"), kettle.folder.path("www/link"));
+    let file = kettle.folder.path("www/a");
+    let link = kettle.folder.path("www/link");
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -137,7 +138,7 @@ fn releases_exchanged_under_load_are_never_missing_and_never_mixed() {
 fn a_root_that_is_not_there_ends_the_start_with_its_name() {
     let (_, folder) = Setup::default().lay_out();
     std::fs::remove_dir(folder.path("www")).unwrap();
-    Tool::kettle(["run".into(), "--config".into(), folder.config()]).fail("www");
+    folder.kettle("run").fail("www");
 }
 
 /// Small files by their content; larger ones where hosts are said to have copies with the same times.

@@ -27,7 +27,8 @@ fn every_group_makes_a_connection() {
 #[test]
 fn the_order_of_groups_is_the_clients() {
     let kettle = Kettle::start(with_a_file());
-    let (hybrid, classic) = (kx_group::X25519MLKEM768, kx_group::X25519);
+    let hybrid = kx_group::X25519MLKEM768;
+    let classic = kx_group::X25519;
     for (offered, chosen) in [([hybrid, classic], "X25519MLKEM768"), ([classic, hybrid], "X25519")]
     {
         Dialer::default().groups(&offered).connect(kettle.address()).get("/a");
@@ -82,10 +83,7 @@ fn the_certificate_is_one_whose_signature_the_client_can_verify() {
     let more = more.map(|(name, kind)| (name, issue(&["localhost"], kind)));
     let mut setup = with_a_file().certificate(ecdsa.clone());
     for (name, issued) in &more {
-        setup = setup
-            .site_certificate(name)
-            .file(&format!("{name}.pem"), issued.chain.as_str())
-            .file(&format!("{name}.key"), issued.key.as_str());
+        setup = setup.site_certificate(name).issued(name, &issued);
     }
     let kettle = Kettle::start(setup);
     let [(_, rsa), (_, ed25519)] = &more;
@@ -107,8 +105,7 @@ fn a_client_that_verifies_rsa_by_pkcs1_only_gets_another_key_in_tls13() {
     let setup = with_a_file()
         .certificate(issue(&["localhost"], Kind::Rsa))
         .site_certificate("ecdsa")
-        .file("ecdsa.pem", ecdsa.chain.as_str())
-        .file("ecdsa.key", ecdsa.key.as_str());
+        .issued("ecdsa", &ecdsa);
     let kettle = Kettle::start(setup);
     for (version, signature) in [("-tls1_3", "ECDSA"), ("-tls1_2", "RSA")] {
         let words = [version, "-sigalgs", "RSA+SHA256:ECDSA+SHA256"];

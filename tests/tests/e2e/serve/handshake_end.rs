@@ -151,7 +151,7 @@ fn faults_in_the_middle_of_a_tls12_handshake_get_an_alert_in_the_clear() {
         let answer = after_the_flight_of_tls12(&kettle, &sent.concat());
         assert_eq!(answer, [ALERT, 3, 3, 0, 2, 2, alert], "{case}");
     }
-    // Who gives up gets no answer.
+    // A client that gives up gets no answer.
     for before in [half, exchange] {
         let sent = [before, &[ALERT, 3, 3, 0, 2, 2, 40]].concat();
         assert_eq!(after_the_flight_of_tls12(&kettle, &sent), [0; 0]);
@@ -193,7 +193,7 @@ fn faults_under_the_handshake_keys_get_an_alert_under_the_servers() {
     }
 }
 
-/// What it is, how it is made, and the alert it gets.
+/// A fault's name, its making, and the alert it gets.
 type Fault = (&'static str, fn(&mut RawHandshake) -> Vec<u8>, u8);
 
 fn odd_records() -> Vec<Fault> {

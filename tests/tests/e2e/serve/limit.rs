@@ -105,7 +105,8 @@ fn a_server_out_of_descriptors_neither_spins_nor_dies() {
     let kettle = Kettle::start(out_of_descriptors(with_a_file(), &[]));
     let crowd: Vec<_> = (0..80).map(|_| Wire::connect(kettle.address())).collect();
     kettle.messages().wait_for("cannot accept a connection");
-    let (before, began) = (processor_time(&kettle), Instant::now());
+    let before = processor_time(&kettle);
+    let began = Instant::now();
     // The last of them waits in vain, and we with it.
     let mut last = &crowd.last().unwrap().socket;
     last.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
@@ -220,7 +221,7 @@ fn own_memory(kettle: &Kettle) -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// What the process has used of the processors, from `/proc/PID/stat`, in clock ticks of 10 ms.
+/// The time of the processors that the process has used, from `/proc/PID/stat`, in clock ticks of 10 ms.
 fn processor_time(kettle: &Kettle) -> Duration {
     let text = fs::read_to_string(format!("/proc/{}/stat", kettle.process())).unwrap();
     // `utime` and `stime`; the name before them may hold spaces.

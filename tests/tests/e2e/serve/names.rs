@@ -44,21 +44,17 @@ fn start() -> (Kettle, Issued) {
         )
         .file("www/index.html", "own")
         .file("clients.pem", authority.pem())
-        .file("alice.pem", client.chain.clone())
-        .file("alice.key", client.key.clone())
+        .issued("alice", &client)
         .more(SITES);
     let team = ["a.team.test", "b.team.test"];
     for (name, issued) in [("open", issue(&open, Kind::Ecdsa)), ("team", issue(&team, Kind::Ecdsa))]
     {
-        setup = setup
-            .file(&format!("{name}.pem"), issued.chain)
-            .file(&format!("{name}.key"), issued.key)
-            .file(&format!("{name}/index.html"), name);
+        setup = setup.issued(name, &issued).file(&format!("{name}/index.html"), name);
     }
     (Kettle::start(setup), client)
 }
 
-/// What is said to a connection that was made with one name and asks for another.
+/// The answer to a connection that was made with one name and asks for another.
 const SAID: [(&str, &str, Result<&str, u16>); 13] = [
     ("shop.test", "shop.test", Ok("open")),
     ("shop.co.test", "SHOP.co.test", Ok("open")),
@@ -88,7 +84,7 @@ fn sni_and_host_find_one_site_by_star_and_by_regular_expression() {
         let said = if response.status == 200 { Ok(body) } else { Err(response.status) };
         assert_eq!(said, expected, "{connected} {asked}");
     }
-    // Who says a team's name in the handshake has to show a certificate there.
+    // A client that says a team's name in the handshake has to show a certificate there.
     let dialer = Dialer::suite(TLS12_AES_128);
     assert!(dialer.server_name("a.team.test").try_connect(kettle.address()).is_err());
     let dialer = Dialer::suite(TLS12_AES_128);

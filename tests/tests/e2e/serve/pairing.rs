@@ -163,7 +163,7 @@ fn trailers_at_their_limit_are_followed_by_the_next_request() {
             said.assert_closed();
         });
         every_path(&kettle, sent(4_097), |said| {
-            // What comes with the head is judged with it; what comes later ends the connection.
+            // Trailers that come with the head are judged with it; those that come later end the connection.
             let status = said.statuses()[0];
             assert!(status == 431 || record_bytes < 4_097 && status == 200, "{status}");
             assert_eq!(said.statuses().len(), 1);
@@ -181,7 +181,8 @@ fn ranges_of_a_precompressed_file_are_those_of_what_is_sent() {
     let mut tag = |fields: &str| {
         client.exchange(&request("GET", "/a", fields)).header("etag").unwrap().to_owned()
     };
-    let (plain, packed) = (tag(""), tag("Accept-Encoding: gzip\r\n"));
+    let plain = tag("");
+    let packed = tag("Accept-Encoding: gzip\r\n");
     assert_ne!(plain, packed);
     let cases = [
         ("Accept-Encoding: gzip\r\n", &packed, 206, "real"),
@@ -199,7 +200,7 @@ fn ranges_of_a_precompressed_file_are_those_of_what_is_sent() {
         client.send(&request("GET", "/a", &format!("{ranged}If-None-Match: {tag}\r\n"))).unwrap();
         assert_eq!(client.response().status, if status == 206 { 304 } else { 200 }, "{ranged}");
     }
-    // What lies beyond the one may lie within the other.
+    // A range beyond the one may lie within the other.
     for (fields, status) in [("", 416), ("Accept-Encoding: gzip\r\n", 206)] {
         let ranged = format!("{fields}Range: bytes=15-\r\n");
         assert_eq!(client.exchange(&request("GET", "/a", &ranged)).status, status);
@@ -286,7 +287,8 @@ fn every_path(kettle: &Kettle, say: impl Fn(&mut Direction) -> Vec<u8>, check: i
     for path in paths_here() {
         let handshake = RawHandshake::begin(kettle.address_by(path), &RawHello::default());
         let mut session = handshake.finish(|keys| [say(keys), keys.seal(ALERT, &[1, 0])].concat());
-        let (mut data, mut alerts) = (Vec::new(), Vec::new());
+        let mut data = Vec::new();
+        let mut alerts = Vec::new();
         loop {
             match session.receive_beyond(&[HANDSHAKE]) {
                 Received::Record(ALERT, content) => alerts.push(content.try_into().unwrap()),
@@ -299,7 +301,7 @@ fn every_path(kettle: &Kettle, say: impl Fn(&mut Direction) -> Vec<u8>, check: i
     kettle.wait_until_idle();
 }
 
-/// What a connection said, read once more.
+/// The bytes that a connection said, read once more.
 struct Replay(Vec<u8>);
 
 impl Connection for Replay {

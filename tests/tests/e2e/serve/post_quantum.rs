@@ -14,7 +14,8 @@ fn openssl_verifies_each_kind_and_others_get_the_certificate_beside_it() {
     }
     for set in ["44", "65", "87"] {
         let folder = tempfile::tempdir().unwrap();
-        let (key, chain) = (folder.path().join("key.pem"), folder.path().join("chain.pem"));
+        let key = folder.path().join("key.pem");
+        let chain = folder.path().join("chain.pem");
         Tool::new("openssl")
             .args(["req", "-x509", "-noenc", "-days", "30", "-subj", "/CN=localhost"])
             .args(["-newkey", &format!("ml-dsa-{set}"), "-addext", "subjectAltName=DNS:localhost"])

@@ -9,7 +9,7 @@ use super::*;
 const V1: &[u8] = b"PROXY TCP4 192.0.2.7 192.0.2.1 40000 443\r\n";
 const V2: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\x02\x07\xc0\0\x02\x01\x9c\x40\x01\xbb";
 const LOCAL: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0";
-/// How a client of PostgreSQL asks for TLS.
+/// The request of a client of PostgreSQL for TLS.
 const SSL_REQUEST: &[u8] = b"\0\0\0\x08\x04\xd2\x16\x2f";
 const UNKNOWN: &[u8] = b"PROXY UNKNOWN\r\n";
 

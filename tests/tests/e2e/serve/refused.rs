@@ -5,7 +5,7 @@ use kettle_tests::transcript::contains;
 
 use super::*;
 
-/// What arrives, and the status of the only answer. The tables of `kettle_http` have every reason.
+/// The bytes that arrive, and the status of the only answer. The tables of `kettle_http` have every reason.
 const REFUSED: &[(&str, u16)] = &[
     ("GET  / HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
     ("GET /\r\n\r\n", 400),
@@ -73,7 +73,7 @@ fn a_chunked_body_that_breaks_the_rules_gets_400_or_ends_the_connection() {
         "0\r\nHost : x\r\n\r\n",
     ] {
         is_refused(&kettle, format!("{head}{body}").as_bytes(), 400);
-        // What comes after the answer can only end the connection.
+        // A fault after the answer can only end the connection.
         let mut client = kettle.connect(TLS13_AES_128);
         assert_eq!(client.exchange(head.as_bytes()).status, 200);
         client.send(&[body.as_bytes(), &kettle_tests::http::get("/smuggled")].concat()).unwrap();

@@ -104,15 +104,11 @@ fn openssl_resumes_in_both_versions() {
 #[test]
 fn a_session_of_one_site_does_not_open_another() {
     let second = issue(&["second.test"], Kind::Ecdsa);
-    let setup = Setup::default()
-        .file("www/a", "content")
-        .file("second.pem", second.chain)
-        .file("second.key", second.key)
-        .more(
-            "[[site]]\nnames = [\"second.test\"]\n\
-             [[site.certificate]]\nchain = \"second.pem\"\nkey = \"second.key\"\n\
-             [[site.route]]\nroot = \"www\"\n",
-        );
+    let setup = Setup::default().file("www/a", "content").issued("second", &second).another_site(
+        &["second.test"],
+        "second",
+        "[[site.route]]\nroot = \"www\"",
+    );
     let kettle = Kettle::start(setup);
     let session = kettle.folder.path("session.pem").display().to_string();
     let request = "GET /a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";

@@ -47,13 +47,10 @@ fn a_request_for_a_site_that_the_certificate_is_not_for_is_misdirected() {
 #[test]
 fn a_connection_is_one_of_the_site_whose_certificate_it_was_shown() {
     let issued = issue(&["localhost", "second.test"], Kind::Ecdsa);
-    let (chain, key) = (issued.chain.clone(), issued.key.clone());
-    let second = "[[site]]\nnames = [\"second.test\"]\n\
-                  [[site.certificate]]\nchain = \"copy.pem\"\nkey = \"copy.key\"\n\
-                  [[site.route]]\nroot = \"second\"\n";
-    let setup = Setup::default().certificate(issued).file("copy.pem", chain).file("copy.key", key);
+    let setup = Setup::default().certificate(issued.clone()).issued("copy", &issued);
+    let setup = setup.another_site(&["second.test"], "copy", "[[site.route]]\nroot = \"second\"");
     let setup = setup.file("www/index.html", "the first").file("second/index.html", "the second");
-    let kettle = Kettle::start(setup.more(second));
+    let kettle = Kettle::start(setup);
     for (connected, asked, body) in
         [("localhost", "second.test", "the second"), ("second.test", "localhost", "the first")]
     {
@@ -161,15 +158,9 @@ fn start_with_three_sites() -> Kettle {
         [("second", "second.test", "the second"), ("third", "*.wild.test", "the third")]
     {
         let issued = issue(&[names], Kind::Ecdsa);
-        setup = setup
-            .file(&format!("{name}.pem"), issued.chain)
-            .file(&format!("{name}.key"), issued.key)
-            .file(&format!("{name}/index.html"), page)
-            .more(&format!(
-                "[[site]]\nnames = [\"{names}\"]\n\
-                 [[site.certificate]]\nchain = \"{name}.pem\"\nkey = \"{name}.key\"\n\
-                 [[site.route]]\nroot = \"{name}\"\n"
-            ));
+        let root = format!("[[site.route]]\nroot = \"{name}\"");
+        setup = setup.issued(name, &issued).file(&format!("{name}/index.html"), page);
+        setup = setup.another_site(&[names], name, &root);
     }
     Kettle::start(setup)
 }

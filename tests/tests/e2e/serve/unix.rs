@@ -41,12 +41,14 @@ fn relayed(path: &Path, header: &'static [u8]) -> SocketAddr {
     Backend::serving(move |client| {
         let mut socket = UnixStream::connect(&path).unwrap();
         socket.write_all(header).unwrap();
-        let (mut from, mut to) = (client.try_clone().unwrap(), socket.try_clone().unwrap());
+        let mut from = client.try_clone().unwrap();
+        let mut to = socket.try_clone().unwrap();
         thread::spawn(move || {
             let _ = io::copy(&mut from, &mut to);
             let _ = to.shutdown(std::net::Shutdown::Write);
         });
-        let (mut from, mut to) = (socket, client);
+        let mut from = socket;
+        let mut to = client;
         let _ = io::copy(&mut from, &mut to);
         let _ = to.shutdown(std::net::Shutdown::Write);
     })
@@ -86,16 +88,12 @@ fn files_are_served_over_a_unix_socket_by_all_workers() {
 fn a_killed_server_leaves_a_socket_that_the_next_one_replaces_and_no_second_one_takes() {
     let (_folder, path) = place();
     let mut kettle = Kettle::start(Setup::default().sizes(&[1]).more(&listener(&path, "")));
-    let second = Tool::kettle(["run", "--config"]).args([kettle.folder.config()]);
+    let second = kettle.folder.kettle("run");
     kettle.folder.change_config("admin.sock", "other.sock");
     let address = format!("address = \"{}\"", kettle.address());
     kettle.folder.change_config(&address, "address = \"127.0.0.1:1\"");
-    let ended = second.output();
-    assert!(!ended.status.success());
-    assert!(ended.stderr.contains("another server answers on it"), "{}", ended.stderr);
-    assert!(
-        curl(&kettle, &path, &["--fail", "--output", "/dev/null"], "/1").output().status.success()
-    );
+    second.fail("another server answers on it");
+    let _ = curl(&kettle, &path, &["--fail", "--output", "/dev/null"], "/1").succeed();
 
     kettle.folder.change_config("other.sock", "admin.sock");
     kettle.folder.change_config("address = \"127.0.0.1:1\"", &address);
@@ -103,9 +101,7 @@ fn a_killed_server_leaves_a_socket_that_the_next_one_replaces_and_no_second_one_
     assert!(fs::symlink_metadata(&path).unwrap().file_type().is_socket());
     UnixStream::connect(&path).unwrap_err();
     kettle.start_again();
-    assert!(
-        curl(&kettle, &path, &["--fail", "--output", "/dev/null"], "/1").output().status.success()
-    );
+    let _ = curl(&kettle, &path, &["--fail", "--output", "/dev/null"], "/1").succeed();
 }
 
 #[test]
@@ -113,11 +109,8 @@ fn what_is_no_socket_keeps_its_place() {
     let (_folder, path) = place();
     fs::write(&path, "precious").unwrap();
     let (_, folder) = Setup::default().more(&listener(&path, "")).lay_out();
-    let ended = Tool::kettle(["run", "--config"]).args([folder.config()]).output();
-    assert!(!ended.status.success());
-    let why = "something that is not a socket is in its place";
-    assert!(ended.stderr.contains(why), "{}", ended.stderr);
-    assert!(ended.stderr.contains("kettle.toml:"), "{}", ended.stderr);
+    let said = folder.kettle("run").fail("something that is not a socket is in its place");
+    assert!(said.contains("kettle.toml:"), "{said}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
 }
 
@@ -153,8 +146,7 @@ fn a_load_balancer_on_a_unix_socket_says_who_its_clients_are() {
         assert_eq!(kettle.entry("/1").text("remote"), remote);
     }
     // All who come here speak it.
-    let ended = curl(&kettle, &path, &[], "/1").output();
-    assert!(!ended.status.success());
+    curl(&kettle, &path, &[], "/1").fail("");
 }
 
 #[test]
@@ -220,18 +212,14 @@ fn reloads_add_keep_change_and_remove_sockets_and_refuse_nobody() {
             }
             connected
         });
-        let (old, more) = (listener(&kept, "mode = \"0600\""), listener(&added, ""));
+        let old = listener(&kept, "mode = \"0600\"");
+        let more = listener(&added, "");
         let new = listener(&kept, "mode = \"0666\"\nbacklog = 100") + &more;
         for _ in 0..10 {
             kettle.folder.change_config(&old, &new);
             assert!(kettle.ctl(&["reload"]).output().status.success());
             assert_eq!((mode_of(&kept), mode_of(&added)), (0o666, 0o660));
-            assert!(
-                curl(&kettle, &added, &["--fail", "--output", "/dev/null"], "/1")
-                    .output()
-                    .status
-                    .success()
-            );
+            let _ = curl(&kettle, &added, &["--fail", "--output", "/dev/null"], "/1").succeed();
             kettle.folder.change_config(&new, &old);
             assert!(kettle.ctl(&["reload"]).output().status.success());
             assert_eq!(mode_of(&kept), 0o600);
@@ -246,7 +234,7 @@ fn reloads_add_keep_change_and_remove_sockets_and_refuse_nobody() {
     let log = kettle.messages().text();
     assert!(!log.contains("cannot"), "{log}");
 
-    // What is not put in force leaves nothing.
+    // A configuration that is not put in force leaves nothing.
     let _taken = UnixListener::bind(folder.path().join("taken.sock")).unwrap();
     let taken = listener(&folder.path().join("taken.sock"), "");
     kettle.folder.change_config("[[site]]", &format!("{}{taken}\n[[site]]", listener(&added, "")));

@@ -24,7 +24,7 @@ fn workers_that_cannot_be_pinned_serve_all_the_same() {
     assert_eq!(ended.stderr.matches("stay unpinned").count(), 1, "{}", ended.stderr);
 }
 
-/// Who finds a lock taken calls `futex`; so does whoever lets it go then.
+/// A thread that finds a lock taken calls `futex`; so does the one that lets it go then.
 #[test]
 fn handshakes_of_four_workers_wait_for_no_lock() {
     if !bench_or_skip() {
@@ -41,7 +41,8 @@ fn handshakes_of_four_workers_wait_for_no_lock() {
     let once = ["--connections", "16", "--requests", "1000", "--requests-per-connection", "1"];
     let resumed = ["--connections-per-session", "4", "--resume", "ticket"];
     for words in [&once[..], &[&once[..], &resumed].concat()] {
-        let (url, address) = (kettle.url("/page.html"), kettle.address().to_string());
+        let url = kettle.url("/page.html");
+        let address = kettle.address().to_string();
         let patience = format!("{}s", patience().as_secs());
         let load = Tool::kettle(["bench", "load", &url, "--connect", &address]);
         load.args(["--timeout", &patience]).args(words).run();

@@ -64,7 +64,8 @@ fn plain_connections_are_carried_as_they_are() {
     let mut client = kettle.connect_plain();
     let mut server = backend.accept();
     let writing = thread::spawn({
-        let (mut client, body) = (client.try_clone().unwrap(), body.clone());
+        let mut client = client.try_clone().unwrap();
+        let body = body.clone();
         move || {
             client.write_all(&body).unwrap();
             client.shutdown(Shutdown::Write).unwrap();

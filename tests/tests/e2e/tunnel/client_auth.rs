@@ -46,7 +46,8 @@ fn revoke_bob(kettle: &Kettle, authority: &ClientAuthority) {
 /// Clients that are known one by one, until their certificate is taken out of the file.
 #[test]
 fn a_pinned_certificate_lets_in_its_owner_and_nobody_else_of_its_authority() {
-    let (authority, at) = (ClientAuthority::new("clients"), Backend::echoing());
+    let authority = ClientAuthority::new("clients");
+    let at = Backend::echoing();
     let certificates = ["alice", "carol"].map(|name| authority.issue(name, 1, GOOD));
     let setup = Setup::default()
         .listener("kind = \"tls\"")
@@ -73,7 +74,8 @@ fn a_pinned_certificate_lets_in_its_owner_and_nobody_else_of_its_authority() {
 
 #[test]
 fn backend_and_log_are_told_who_the_client_is() {
-    let (authority, at) = (ClientAuthority::new("clients"), Backend::listen());
+    let authority = ClientAuthority::new("clients");
+    let at = Backend::listen();
     let kettle = asking(&authority, "send_proxy = \"v2\"", &at);
     for suite in ONE_OF_EACH_VERSION {
         let end = match Dialer::suite(suite).try_connect(kettle.address()) {
@@ -99,7 +101,8 @@ fn backend_and_log_are_told_who_the_client_is() {
 #[test]
 fn who_is_revoked_while_waiting_reaches_nobody() {
     for suite in ONE_OF_EACH_VERSION {
-        let (authority, at) = (ClientAuthority::new("clients"), Backend::listen());
+        let authority = ClientAuthority::new("clients");
+        let at = Backend::listen();
         let kettle = asking(&authority, "queue_timeout = \"5m\"", &at);
         let mut first = alice(&authority, suite).connect(kettle.address());
         first.send(b"alice").unwrap();
@@ -109,7 +112,7 @@ fn who_is_revoked_while_waiting_reaches_nobody() {
         waiting.send(b"bob").unwrap();
         kettle.wait_for_status("/backends/0/waiting", 1);
         revoke_bob(&kettle, &authority);
-        // Who has a server keeps it.
+        // A client that has a server keeps it.
         server.write_all(b"alice").unwrap();
         assert_eq!(first.receive_exactly(5), b"alice");
         drop((first, server));
@@ -123,7 +126,8 @@ fn who_is_revoked_while_waiting_reaches_nobody() {
 #[test]
 fn who_is_revoked_during_the_handshake_reaches_nobody() {
     for suite in ONE_OF_EACH_VERSION {
-        let (authority, at) = (ClientAuthority::new("clients"), Backend::listen());
+        let authority = ClientAuthority::new("clients");
+        let at = Backend::listen();
         let kettle = asking(&authority, "", &at);
         let mut late = bob(&authority, suite).begin(kettle.address());
         kettle.wait_for_status("/total/connections_open", 1);
@@ -139,7 +143,8 @@ fn who_is_revoked_during_the_handshake_reaches_nobody() {
 #[test]
 fn who_is_revoked_while_a_session_is_resumed_reaches_nobody() {
     for suite in ONE_OF_EACH_VERSION {
-        let (authority, at) = (ClientAuthority::new("clients"), Backend::listen());
+        let authority = ClientAuthority::new("clients");
+        let at = Backend::listen();
         let kettle = asking(&authority, "", &at);
         let bob = bob(&authority, suite).resuming(Resumption::in_memory_sessions(8));
         let mut first = bob.connect(kettle.address());
@@ -169,7 +174,8 @@ fn who_is_revoked_while_a_session_is_resumed_reaches_nobody() {
 #[test]
 fn who_is_revoked_while_a_server_takes_its_time_is_not_carried() {
     for suite in ONE_OF_EACH_VERSION {
-        let (authority, at) = (ClientAuthority::new("clients"), Backend::listen());
+        let authority = ClientAuthority::new("clients");
+        let at = Backend::listen();
         let kettle = asking_behind("smtp", &authority, "connect_timeout = \"1m\"", &at);
         let mut client = bob(&authority, suite).begin(kettle.address());
         client.wire.write_all(b"EHLO me\r\nSTARTTLS\r\n").unwrap();

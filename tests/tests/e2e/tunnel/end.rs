@@ -8,24 +8,28 @@ use rustix::process::Signal;
 use super::*;
 
 /// A tunnel with a client that has said hello, and its server that has heard it.
-fn greeted(
-    kettle: &Kettle,
-    backend: &Backend,
-    suite: usize,
-) -> (kettle_tests::client::Client, TcpStream) {
-    let mut client = Dialer::suite(ONE_OF_EACH_VERSION[suite]).connect(kettle.address());
+fn greeted(kettle: &Kettle, backend: &Backend, suite: Suite) -> (Client, TcpStream) {
+    let mut client = Dialer::suite(suite).connect(kettle.address());
     client.send(b"hello").unwrap();
     let mut server = backend.accept();
     assert_eq!(read_exactly(&mut server, 5), b"hello");
     (client, server)
 }
 
+/// A tunnel by each version, before a backend: it ends so after these acts of its client and its server.
+fn each_ends(settings: &str, end: &str, act: impl Fn(&Kettle, Client, TcpStream)) {
+    let backend = Backend::listen();
+    let kettle = terminator(settings, &[backend.address()]);
+    for suite in ONE_OF_EACH_VERSION {
+        let (client, server) = greeted(&kettle, &backend, suite);
+        act(&kettle, client, server);
+        assert_eq!(kettle.tunnel().text("end"), end, "{settings} {}", suite.name);
+    }
+}
+
 #[test]
 fn the_end_of_the_backend_is_a_close_notify_and_leaves_the_other_direction() {
-    let backend = Backend::listen();
-    let kettle = terminator("", &[backend.address()]);
-    for suite in 0..2 {
-        let (mut client, mut server) = greeted(&kettle, &backend, suite);
+    each_ends("", "backend_closed", |_, mut client, mut server| {
         server.write_all(b"that was all").unwrap();
         server.shutdown(Shutdown::Write).unwrap();
         assert_eq!(client.end(), End::Orderly);
@@ -36,31 +40,23 @@ fn the_end_of_the_backend_is_a_close_notify_and_leaves_the_other_direction() {
         client.close_sending();
         let (rest, outcome) = read_to_end(&mut server);
         assert_eq!((rest.as_slice(), outcome.is_ok()), (b"".as_slice(), true));
-        assert_eq!(kettle.tunnel().text("end"), "backend_closed");
-    }
+    });
 }
 
 #[test]
 fn a_backend_that_dies_is_no_close_notify() {
-    let backend = Backend::listen();
-    let kettle = terminator("", &[backend.address()]);
-    for suite in 0..2 {
-        let (mut client, mut server) = greeted(&kettle, &backend, suite);
+    each_ends("", "backend_reset", |_, mut client, mut server| {
         server.write_all(b"half of i").unwrap();
         assert_eq!(client.receive_exactly(9), b"half of i");
         reset(server);
         assert_eq!(client.end(), End::Cut);
-        assert_eq!(kettle.tunnel().text("end"), "backend_reset");
-    }
+    });
 }
 
 /// A server that answers half a request and reads no more of it resets the rest.
 #[test]
 fn an_early_answer_arrives_though_the_client_still_sends() {
-    let backend = Backend::listen();
-    let kettle = terminator("", &[backend.address()]);
-    for suite in 0..2 {
-        let (mut client, mut server) = greeted(&kettle, &backend, suite);
+    each_ends("", "backend_reset", |kettle, mut client, mut server| {
         // So that kettle finds answer, reset and the client's rest at once.
         kettle.signal(Signal::STOP);
         server.write_all(b"413 of half").unwrap();
@@ -69,27 +65,21 @@ fn an_early_answer_arrives_though_the_client_still_sends() {
         kettle.signal(Signal::CONT);
         assert_eq!(client.end(), End::Cut);
         assert_eq!(client.beyond(), b"413 of half");
-        assert_eq!(kettle.tunnel().text("end"), "backend_reset");
-    }
+    });
 }
 
 #[test]
 fn a_client_that_is_cut_ends_as_the_configuration_says() {
     for (truncation, is_reset) in [("fin", false), ("reset", true)] {
-        let backend = Backend::listen();
         let settings = format!("truncation = \"{truncation}\"");
-        let kettle = terminator(&settings, &[backend.address()]);
-        for suite in 0..2 {
-            let (client, mut server) = greeted(&kettle, &backend, suite);
+        each_ends(&settings, "client_cut", |_, client, mut server| {
             // A FIN, and no close_notify before it.
             client.wire.socket.shutdown(Shutdown::Write).unwrap();
             let (rest, outcome) = read_to_end(&mut server);
             assert_eq!(rest, b"");
             let kind = outcome.err().map(|error| error.kind());
             assert_eq!(kind, is_reset.then_some(ErrorKind::ConnectionReset), "{truncation}");
-            drop((client, server));
-            assert_eq!(kettle.tunnel().text("end"), "client_cut");
-        }
+        });
     }
 }
 
@@ -131,17 +121,13 @@ fn plain_text_is_no_http_where_something_else_is_carried() {
 
 #[test]
 fn what_breaks_tls_reaches_no_backend_as_an_end() {
-    let backend = Backend::listen();
-    let kettle = terminator("", &[backend.address()]);
-    for suite in 0..2 {
-        let (mut client, mut server) = greeted(&kettle, &backend, suite);
+    each_ends("", "client_violation", |_, mut client, mut server| {
         client.wire.write_all(b"\x17\x03\x03\0\x20 not what the key would have made..").unwrap();
         assert!(matches!(client.end(), End::Alert(_)));
         let (rest, outcome) = read_to_end(&mut server);
         assert_eq!(rest, b"");
         assert_eq!(outcome.unwrap_err().kind(), ErrorKind::ConnectionReset);
-        assert_eq!(kettle.tunnel().text("end"), "client_violation");
-    }
+    });
 }
 
 #[test]
@@ -149,10 +135,10 @@ fn an_idle_tunnel_ends_without_a_close_notify_and_a_busy_one_does_not() {
     let backend = Backend::listen();
     let app = describe("app", "idle_timeout = \"1s\"", &[backend.address()]);
     let kettle = Kettle::start(before_app("tls", "", &app));
-    let (mut busy, mut answering) = greeted(&kettle, &backend, 0);
+    let (mut busy, mut answering) = greeted(&kettle, &backend, TLS13_AES_128);
     // The second begins when the busy one has lasted for longer than an idle one may.
     for _ in 0..2 {
-        let (mut client, mut server) = greeted(&kettle, &backend, 0);
+        let (mut client, mut server) = greeted(&kettle, &backend, TLS13_AES_128);
         let idle = thread::spawn(move || {
             let end = client.end();
             drop(client);
@@ -176,7 +162,7 @@ fn an_idle_tunnel_ends_without_a_close_notify_and_a_busy_one_does_not() {
 fn a_stop_lets_tunnels_finish() {
     let backend = Backend::listen();
     let mut kettle = Kettle::start(before("tls", "", &[backend.address()]));
-    let (mut client, mut server) = greeted(&kettle, &backend, 0);
+    let (mut client, mut server) = greeted(&kettle, &backend, TLS13_AES_128);
     kettle.signal(Signal::TERM);
     kettle.messages().wait_for("finishing requests");
     server.write_all(b"the rest").unwrap();
@@ -192,7 +178,7 @@ fn the_time_of_a_tunnel_ends_though_it_always_has_something_to_say() {
     let backend = Backend::listen();
     let app = describe("app", "total_timeout = \"1s\"", &[backend.address()]);
     let kettle = Kettle::start(before_app("tls", "", &app));
-    let (mut client, mut server) = greeted(&kettle, &backend, 0);
+    let (mut client, mut server) = greeted(&kettle, &backend, TLS13_AES_128);
     let writing = thread::spawn(move || {
         // Until it is cut.
         while server.write_all(&[7; 4_096]).is_ok() {}

@@ -77,7 +77,7 @@ fn what_is_no_hello_or_says_something_twice_is_refused() {
         ("protocols twice", protocols_twice.records(&[9; 32]), alert(47)),
         ("two lists of protocols", two_lists.records(&[9; 32]), alert(50)),
         ("plain text", b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), alert(10)),
-        // What is not read of it must not turn the end into a reset.
+        // Its unread bytes must not turn the end into a reset.
         (
             "plain text and much more",
             [&b"SSH-2.0-OpenSSH_9.2\r\n"[..], &[b'x'; 300_000]].concat(),

@@ -36,7 +36,8 @@ fn assert_carries(address: SocketAddr, what: &str) {
     let mut socket = TcpStream::connect(address).unwrap();
     socket.set_read_timeout(Some(patience())).unwrap();
     let writing = std::thread::spawn({
-        let (mut socket, body) = (socket.try_clone().unwrap(), body.clone());
+        let mut socket = socket.try_clone().unwrap();
+        let body = body.clone();
         move || socket.write_all(&body).unwrap()
     });
     let mut received = vec![0; body.len()];

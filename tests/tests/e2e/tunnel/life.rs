@@ -134,10 +134,7 @@ fn a_backend_that_is_taken_out_keeps_its_tunnels_and_its_name_is_refused() {
     let setup = Setup::default()
         .listener("kind = \"tls\"")
         .site("backend = \"app\"")
-        .more(
-            "\n[[site]]\nnames = [\"other.example\"]\nbackend = \"other\"\n[[site.certificate]]\n",
-        )
-        .more("chain = \"localhost.pem\"\nkey = \"localhost.key\"\n")
+        .another_site(&["other.example"], "localhost", "backend = \"other\"")
         .more(&backend("other", "", &[Backend::echoing()]));
     let gone = backend("app", "", &[Backend::echoing()]);
     let kettle = Kettle::start(setup.more(&gone));
@@ -175,7 +172,7 @@ fn a_tunnel_whose_times_are_over_together_ends_once() {
     kettle.wait_for_status("/total/connections_open", 0);
 }
 
-/// What is sent, a piece at a time, and what hash it has.
+/// Bytes that are sent a piece at a time, and their hash.
 struct Stream {
     piece: Vec<u8>,
     hash: Context,

@@ -124,8 +124,7 @@ fn a_server_that_asks_for_a_certificate_gets_ours() {
     let app = backend("app", &format!("{VERIFIED}\n{shown}"), &[inner.address()]);
     let setup = Setup::default()
         .listener("kind = \"tcp\"\nbackend = \"app\"")
-        .file("own.pem", own.chain.clone())
-        .file("own.key", own.key.clone())
+        .issued("own", &own)
         .more(&app);
     let outer = Kettle::start(setup);
     assert!(ask(&outer).ends_with(b"inside"));
@@ -134,8 +133,10 @@ fn a_server_that_asks_for_a_certificate_gets_ours() {
 
 #[test]
 fn a_certificate_refused_behind_the_handshake_is_told() {
-    let (known, unknown) = (ClientAuthority::new("clients"), ClientAuthority::new("strangers"));
-    let (ours, strange) = (known.issue("kettle", 1, 2099), unknown.issue("kettle", 1, 2099));
+    let known = ClientAuthority::new("clients");
+    let unknown = ClientAuthority::new("strangers");
+    let ours = known.issue("kettle", 1, 2099);
+    let strange = unknown.issue("kettle", 1, 2099);
     let shown = |name| format!("certificate = {{ chain = \"{name}.pem\", key = \"{name}.key\" }}");
     for version in ["tls1.2", "tls1.3"] {
         let inner = Setup::default()
@@ -148,10 +149,8 @@ fn a_certificate_refused_behind_the_handshake_is_told() {
             let app = backend("app", &format!("{VERIFIED}\n{tls}"), &[inner.address()]);
             Setup::default()
                 .listener("kind = \"tcp\"\nbackend = \"app\"")
-                .file("ours.pem", ours.chain.clone())
-                .file("ours.key", ours.key.clone())
-                .file("strange.pem", strange.chain.clone())
-                .file("strange.key", strange.key.clone())
+                .issued("ours", &ours)
+                .issued("strange", &strange)
                 .more(&app)
         };
         for (certificate, told) in

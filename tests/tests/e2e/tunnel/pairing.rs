@@ -11,7 +11,7 @@ const UPDATE: [u8; 5] = [24, 0, 0, 1, 0];
 const UPDATE_REQUESTED: [u8; 5] = [24, 0, 0, 1, 1];
 const CLOSE_NOTIFY: [u8; 2] = [1, 0];
 
-/// What is said behind the Finished or later, in one write, and the plaintext of it.
+/// The records behind the Finished or later, in one write, and the plaintext of them.
 fn said(case: &str, keys: &mut Direction) -> (Vec<u8>, &'static [u8]) {
     let mut bytes = keys.seal(APPLICATION_DATA, b"one");
     match case {

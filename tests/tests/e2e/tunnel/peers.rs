@@ -103,7 +103,7 @@ fn with_proxy_header(version: &str, to: SocketAddr) -> Kettle {
     Kettle::start(before_app("tls", "", &app))
 }
 
-/// What a server answers to a request through kettle, and the address that it was asked from.
+/// The answer of a server to a request through kettle, and the address that it was asked from.
 fn answer(kettle: &Kettle) -> (String, SocketAddr) {
     let mut client = Dialer::default().connect(kettle.address());
     let own = client.wire.socket.local_addr().unwrap();

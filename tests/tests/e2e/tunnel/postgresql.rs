@@ -51,7 +51,7 @@ impl Database {
         Some(Self { process, folder, address })
     }
 
-    /// What psql is answered that connects to `to` in this way.
+    /// The answer that psql gets when it connects to `to` in this way.
     fn ask(&self, to: SocketAddr, way: &str, query: &str) -> String {
         let target = format!(
             "host=localhost hostaddr={} port={} user=kettle dbname=postgres sslrootcert={} {way}",
@@ -75,7 +75,7 @@ impl Drop for Database {
     }
 }
 
-/// Who owns the files and runs the server, which refuses to be run by root.
+/// The user who owns the files and runs the server, which refuses to be run by root.
 struct Owner(Option<(u32, u32)>);
 
 impl Owner {
@@ -131,7 +131,7 @@ fn speaks_direct_tls() -> bool {
     version.is_some_and(|version: u32| version >= 17)
 }
 
-/// Whether the server sees TLS on this connection.
+/// A query whose answer is true if the server sees TLS on this connection.
 const IS_TLS: &str = "select ssl from pg_stat_ssl where pid = pg_backend_pid()";
 
 /// More than the crossover.

@@ -100,7 +100,7 @@ fn what_is_wrong_behind_header_and_hello_reaches_no_backend() {
     for garbage in [b"\x17\x03\x03\0\x05early".as_slice(), b"GET / HTTP/1.1\r\n\r\n", &hello] {
         let received =
             Wire::answer(kettle.address(), &[&padded(60), hello.as_slice(), garbage].concat());
-        // What the server says ends in an alert, in plain text or sealed.
+        // The server's words end in an alert, in plain text or sealed.
         assert!(received.len() > 6, "{}", garbage.escape_ascii());
     }
     kettle.wait_for_status("/total/connections_open", 0);

@@ -28,7 +28,8 @@ fn tunnels_outlive_reloads() {
     let listener = "kind = \"tls\"\nbackend = \"app\"\ncrossover = \"16 KiB\"";
     let setup = Setup::default().listener(listener).more(&app).set("server", "dumpable = true");
     let kettle = Kettle::start(setup.set("server", "workers = 2"));
-    let (dialer, address) = (Dialer::default(), kettle.address());
+    let dialer = Dialer::default();
+    let address = kettle.address();
     let mut clients: Vec<_> = (0..scaled(500, 20)).map(|_| dialer.connect(address)).collect();
     let reload = |number: usize| {
         kettle.folder.change_config(
@@ -37,10 +38,11 @@ fn tunnels_outlive_reloads() {
         );
         let _ = kettle.ctl(&["reload"]).succeed();
     };
-    // What a reload, a turn of all tunnels and a handshake need once is no growth.
+    // Memory that a reload, a turn of all tunnels and a handshake need once is no growth.
     reload(1);
     clients.iter_mut().for_each(|client| echoed(client, &content(LONG_BYTES)));
-    let (memory_before, descriptors_before) = (kettle.memory_bytes(), kettle.open_descriptors());
+    let memory_before = kettle.memory_bytes();
+    let descriptors_before = kettle.open_descriptors();
 
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -80,7 +82,7 @@ fn tunnels_outlive_reloads() {
         assert!(Instant::now() < deadline, "{descriptors_before} descriptors, now {now}");
         kettle.wait_for_status("/total/connections_open", clients.len());
     }
-    // What a crowd leaves is given back a moment after it has left.
+    // Memory that a crowd leaves is given back a moment after it has left.
     while kettle.memory_bytes() >= memory_before + GROWTH_BYTES_MAX {
         let now = kettle.memory_bytes();
         assert!(Instant::now() < deadline, "{memory_before} bytes, now {now}");
@@ -94,7 +96,8 @@ fn tunnels_outlive_reloads() {
 
 #[test]
 fn a_backend_that_is_gone_keeps_its_tunnels_and_gets_no_more() {
-    let (old, new) = (Backend::echoing(), Backend::listen());
+    let old = Backend::echoing();
+    let new = Backend::listen();
     let kettle = Kettle::start(before("tls", "", &[old]));
     let mut client = Dialer::default().connect(kettle.address());
     ping(&mut client);
@@ -107,7 +110,8 @@ fn a_backend_that_is_gone_keeps_its_tunnels_and_gets_no_more() {
 
 #[test]
 fn who_waits_is_carried_to_the_servers_of_a_reload() {
-    let (full, free) = (Backend::echoing(), Backend::echoing());
+    let full = Backend::echoing();
+    let free = Backend::echoing();
     let app = backend("app", "queue_timeout = \"1m\"\nsend_proxy = \"off\"", &[full]);
     let app = app + "connections = 1\n";
     let setup = before_app("tls", "", &app);
@@ -210,5 +214,5 @@ const WAITING: usize = 5;
 /// More than the crossover, so that the tunnel moves into the kernel where that can be.
 const LONG_BYTES: usize = 40_000;
 
-/// What the allocators keep of the short tunnels; less than 20 KiB a reload.
+/// The memory that the allocators keep of the short tunnels; less than 20 KiB a reload.
 const GROWTH_BYTES_MAX: u64 = 1024 * 1024;

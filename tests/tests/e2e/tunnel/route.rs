@@ -23,17 +23,11 @@ const NAMES: &[&str] = &["localhost", "a.example", "x.b.example", "c.example"];
 
 /// Two sites with backends of their own, one without, and perhaps a backend for the rest.
 fn setup(listener: &str) -> Setup {
-    let site = |names: &str, backend: &str| {
-        format!(
-            "\n[[site]]\nnames = [{names}]\nbackend = \"{backend}\"\n\
-             [[site.certificate]]\nchain = \"localhost.pem\"\nkey = \"localhost.key\"\n"
-        )
-    };
     Setup::default()
         .listener(listener)
         .certificate(issue(NAMES, Kind::Ecdsa))
-        .more(&site("\"a.example\"", "a"))
-        .more(&site("\"*.b.example\"", "b"))
+        .another_site(&["a.example"], "localhost", "backend = \"a\"")
+        .another_site(&["*.b.example"], "localhost", "backend = \"b\"")
         .more(&backend("a", "", &[saying("a")]))
         .more(&backend("b", "", &[saying("b")]))
         .more(&backend("rest", "", &[saying("rest")]))
@@ -55,10 +49,9 @@ fn the_name_asked_for_decides() {
 
 #[test]
 fn a_listener_names_its_default_site_and_finds_names_by_regular_expressions() {
-    let more = "[[site]]\nnames = ['~^c\\.exam']\nbackend = \"b\"\n\
-                [[site.certificate]]\nchain = \"localhost.pem\"\nkey = \"localhost.key\"\n";
     let listener = "kind = \"tls\"\ndefault_site = \"a.example\"";
-    let kettle = Kettle::start(setup(listener).more(more));
+    let setup = setup(listener).another_site(&["~^c\\.exam"], "localhost", "backend = \"b\"");
+    let kettle = Kettle::start(setup);
     for (name, expected) in
         [("a.example", "a"), ("x.b.example", "b"), ("C.example", "b"), ("localhost", "a")]
     {
@@ -93,12 +86,8 @@ fn a_listener_shows_no_certificate_of_a_site_that_it_does_not_have() {
     let setup = Setup::default()
         .listener("kind = \"tls\"\nsites = [\"a.example\"]\nbackend = \"a\"")
         .listener("path = \"auto\"")
-        .file("a.pem", own.chain)
-        .file("a.key", own.key)
-        .more(
-            "[[site]]\nnames = [\"a.example\"]\nbackend = \"a\"\n\
-             [[site.certificate]]\nchain = \"a.pem\"\nkey = \"a.key\"\n",
-        )
+        .issued("a", &own)
+        .another_site(&["a.example"], "a", "backend = \"a\"")
         .more(&backend("a", "", &[saying("a")]));
     let kettle = Kettle::start(setup);
     let [carrying, serving] = kettle.addresses[..] else { panic!() };
@@ -131,9 +120,8 @@ fn protocols_must_match_where_a_client_offers_some() {
 fn the_protocol_decides_before_the_name_alone_does() {
     let listener = "kind = \"tls\"\nbackend = \"rest\"\nalpn = [\"http/1.1\"]\n\
                     backend_by_alpn = { h2 = \"a\" }";
-    let own = "[[site]]\nnames = [\"c.example\"]\nbackend_by_alpn = { imap = \"b\", h2 = \"b\" }\n\
-               [[site.certificate]]\nchain = \"localhost.pem\"\nkey = \"localhost.key\"\n";
-    let kettle = Kettle::start(setup(listener).more(own));
+    let own = "backend_by_alpn = { imap = \"b\", h2 = \"b\" }";
+    let kettle = Kettle::start(setup(listener).another_site(&["c.example"], "localhost", own));
     for (name, offered, expected) in [
         ("localhost", &["h2", "http/1.1"][..], "rest"),
         ("localhost", &["h2"], "a"),
@@ -272,7 +260,8 @@ fn begin(dialer: &Dialer, address: SocketAddr) -> (Client, Vec<u8>, Vec<usize>) 
     client.tls.write_tls(&mut hello).unwrap();
     let (header, message) = hello.split_at(5);
     assert_eq!(u16::from_be_bytes([header[3], header[4]]) as usize, message.len(), "one record");
-    let (mut records, mut borders) = (Vec::new(), Vec::new());
+    let mut records = Vec::new();
+    let mut borders = Vec::new();
     for piece in message.chunks(300) {
         borders.push(records.len());
         records.extend_from_slice(&header[..3]);

@@ -49,7 +49,7 @@ fn nothing_behind_a_tls13_finished_is_lost() {
     }
 }
 
-/// What follows the Finished in the same write.
+/// The bytes behind the Finished in the same write.
 #[derive(Clone, Copy, Debug)]
 enum Behind {
     Nothing,
@@ -224,7 +224,7 @@ impl Tls12 {
     fn expect_end(&mut self, end: &End, case: &str) {
         assert_eq!(self.client.end(), *end, "{case}");
         assert!(self.client.beyond().is_empty(), "{case}");
-        // Who sent a fatal alert is told nothing more, not even the end of the handshake.
+        // A client that sent a fatal alert is told nothing more, not even the end of the handshake.
         if *end != End::Cut {
             assert_eq!(self.client.tls.handshake_kind(), Some(self.kind), "{case}");
         }

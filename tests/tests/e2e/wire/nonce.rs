@@ -34,7 +34,7 @@ fn no_explicit_nonce_is_sent_twice() {
     }
 }
 
-/// What the server protected: its Finished and all that follows.
+/// The records that the server protected: its Finished and all that follows.
 fn protected(records: Vec<Record>) -> impl Iterator<Item = Record> {
     records.into_iter().skip_while(|record| record.content_type != CHANGE_CIPHER_SPEC).skip(1)
 }

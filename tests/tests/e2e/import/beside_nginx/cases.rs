@@ -50,7 +50,7 @@ files! {
     transfers
 }
 
-/// What is seen of a request on one side.
+/// The sight of a request on one side.
 struct Seen {
     answer: Answer,
     asked: Vec<Asked>,
@@ -61,10 +61,12 @@ fn all_of(name: &str, text: &str) {
     if !Path::new(NGINX_PROGRAM).exists() {
         return skip("nginx is not installed");
     }
-    let (mut outcomes, mut faults) = (Vec::new(), String::new());
+    let mut outcomes = Vec::new();
+    let mut faults = String::new();
     for case in format::parse(text) {
         let trial = Trial::new(&case);
-        let (before, mut has_reason) = (faults.len(), false);
+        let before = faults.len();
+        let mut has_reason = false;
         for (ask, [nginx, kettle]) in trial.ask_all() {
             let new = outcome(&ask, &nginx, &kettle, has_reason);
             has_reason |= new.reason.is_some();
@@ -129,7 +131,7 @@ struct Trial<'a> {
     ports: Vec<(u16, u16)>,
     place: TempDir,
     _running: [Running; 2],
-    /// What the import says of what it left out.
+    /// The words of the import on what it left out.
     remarks: String,
 }
 

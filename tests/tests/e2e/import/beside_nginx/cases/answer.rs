@@ -9,7 +9,7 @@ use socket2::{Domain, Socket, Type};
 
 use super::format::Ask;
 
-/// What a request led to.
+/// The outcome of a request.
 #[derive(Default)]
 pub(super) struct Answer {
     /// `closed` where the connection ended without an answer.

@@ -33,11 +33,13 @@ impl Behind {
         for Backend { port, replies } in backends {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             behind.ports.push((*port, listener.local_addr().unwrap().port()));
-            let (port, replies) = (*port, Arc::new(replies.clone()));
+            let port = *port;
+            let replies = Arc::new(replies.clone());
             let asked = Arc::clone(&behind.asked);
             thread::spawn(move || {
                 for socket in listener.incoming().map_while(Result::ok) {
-                    let (replies, asked) = (Arc::clone(&replies), Arc::clone(&asked));
+                    let replies = Arc::clone(&replies);
+                    let asked = Arc::clone(&asked);
                     // A client that has gone is no fault.
                     thread::spawn(move || serve(&socket, port, &replies, &asked));
                 }
@@ -46,7 +48,7 @@ impl Behind {
         behind
     }
 
-    /// What they were asked since the last look.
+    /// The requests since the last look.
     pub(super) fn take(&self) -> Vec<Asked> {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }
@@ -66,7 +68,9 @@ fn serve(
         }
         let mut lines = head.lines();
         let mut words = lines.next()?.split(' ').map(str::to_owned);
-        let (method, target, version) = (words.next()?, words.next()?, words.next()?);
+        let method = words.next()?;
+        let target = words.next()?;
+        let version = words.next()?;
         let pairs = lines.filter_map(|line| line.split_once(':'));
         let headers: Vec<(String, String)> = pairs
             .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))

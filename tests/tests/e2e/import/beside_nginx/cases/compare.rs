@@ -10,7 +10,8 @@ use super::format::Ask;
 /// The differences of what is seen of a request, and nothing where both do the same.
 pub(super) fn differences(ask: &Ask, nginx: &Seen, kettle: &Seen) -> Vec<String> {
     let mut found = Vec::new();
-    let (theirs, ours) = (&nginx.answer, &kettle.answer);
+    let theirs = &nginx.answer;
+    let ours = &kettle.answer;
     if !kettle.asked.is_empty() && nginx.asked.is_empty() {
         found.push(format!("looser asked: nobody, here {}", line(&kettle.asked[0])));
     }
@@ -67,7 +68,7 @@ fn cut(answer: &Answer) -> &'static str {
     if answer.is_cut { "cut" } else { "whole" }
 }
 
-/// What of a body is compared: all of it, or only where its links lead.
+/// The part of a body that is compared: all of it, or only the targets of its links.
 fn body(ask: &Ask, answer: &Answer) -> String {
     let text = answer.text();
     if ask.has("links") {
@@ -190,7 +191,7 @@ fn line(asked: &Asked) -> String {
     format!("{} {} at {}", asked.method, asked.target, asked.port)
 }
 
-/// What a backend was asked.
+/// Compares the requests that a backend got.
 fn behind(ask: &Ask, theirs: &Asked, ours: &Asked, found: &mut Vec<String>) {
     let [their_line, our_line] = [theirs, ours].map(line);
     if their_line != our_line {
@@ -230,7 +231,7 @@ pub(super) fn shown(text: &str) -> String {
 
 const SHOWN_MAX: usize = 120;
 
-/// What each server has its own way with, without a meaning for what is answered.
+/// Headers that each server has its own way with, without a meaning for the answer.
 const IGNORED: [&str; 8] = [
     "date",
     "server",
@@ -245,7 +246,7 @@ const IGNORED: [&str; 8] = [
 const OF_LISTS: [&str; 4] =
     ["content-security-policy", "content-type", "vary", "x-content-type-options"];
 
-/// What belongs to the connection to a server, and what kettle always says of a client.
+/// Headers of the connection to a server, and those by which kettle always names a client.
 const IGNORED_BEHIND: [&str; 8] = [
     "connection",
     "keep-alive",

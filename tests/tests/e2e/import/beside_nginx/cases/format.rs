@@ -7,7 +7,7 @@ use std::str::Lines;
 #[derive(Default)]
 pub(super) struct Case {
     pub(super) title: String,
-    /// What stands within `http`.
+    /// The text within `http`.
     pub(super) config: String,
     pub(super) files: Vec<File>,
     pub(super) backends: Vec<Backend>,
@@ -29,7 +29,7 @@ pub(super) struct Backend {
     pub(super) replies: Vec<Reply>,
 }
 
-/// What a backend answers where the beginning of a request line, or its target, is this. A star stands for all that follows.
+/// The answer of a backend where the beginning of a request line, or its target, is this. A star stands for all that follows.
 #[derive(Clone, Default)]
 pub(super) struct Reply {
     pub(super) to: String,
