@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::client::{Client, Dialer, Wire};
-use crate::environment::{kettle_program, patience};
+use crate::environment::{kernel_tls_or_skip, kettle_program, patience};
 use crate::http::Connection as _;
 use crate::kernel_counts::Turn;
 use crate::setup::{Folder, Setup};
@@ -52,10 +52,22 @@ impl Kettle {
         Self { folder, addresses, process, server_process, setup, entries_taken, _turn: turn }
     }
 
-    /// Stops it, and starts it again in the same folder.
-    pub fn restart(&mut self) {
+    /// The same where the kernel encrypts; elsewhere the calling test is noted down as skipped and should return.
+    #[must_use]
+    pub fn start_in_kernel(setup: Setup) -> Option<Self> {
+        kernel_tls_or_skip().then(|| Self::start(setup))
+    }
+
+    /// Stops it.
+    #[track_caller]
+    pub fn stop(&mut self) {
         self.signal(Signal::TERM);
         assert!(self.ended().status.success());
+    }
+
+    /// Stops it, and starts it again in the same folder.
+    pub fn restart(&mut self) {
+        self.stop();
         self.start_again();
     }
 

@@ -8,5 +8,7 @@ pub use crate::environment::{kernel_tls_or_skip, paths_here, patience, scaled, s
 pub use crate::http::{Connection, Response, get, get_at, request};
 pub use crate::kettle::Kettle;
 pub use crate::setup::{Setup, unused_address};
-pub use crate::suite::{ONE_OF_EACH_VERSION, SUITES, Suite, TLS12_AES_128, TLS13_AES_128};
+pub use crate::suite::{
+    ONE_OF_EACH_VERSION, SUITES, Suite, TLS12_AES_128, TLS13_AES_128, paths_and_versions,
+};
 pub use crate::tool::{Tool, scrape};

@@ -4,6 +4,8 @@ use rustls::crypto::aws_lc_rs::cipher_suite;
 use rustls::version::{TLS12, TLS13};
 use rustls::{SupportedCipherSuite, SupportedProtocolVersion};
 
+use crate::environment::paths_here;
+
 /// A version and a cipher.
 #[derive(Clone, Copy)]
 pub struct Suite {
@@ -55,6 +57,11 @@ pub const SUITES: [Suite; 6] =
 
 /// One suite of each version.
 pub const ONE_OF_EACH_VERSION: [Suite; 2] = [TLS13_AES_128, TLS12_AES_128];
+
+/// Each path that can be taken here, with one suite of each version.
+pub fn paths_and_versions() -> impl Iterator<Item = (&'static str, Suite)> {
+    paths_here().iter().flat_map(|path| ONE_OF_EACH_VERSION.map(|suite| (*path, suite)))
+}
 
 const fn tls13(name: &'static str, supported: SupportedCipherSuite) -> Suite {
     // Inner content type and tag.

@@ -23,3 +23,22 @@ use frames::get;
 use frames::*;
 use kettle_tests::prelude::*;
 use rustix::process::Signal;
+
+fn over_http2() -> Setup {
+    Setup::default().listener("http2 = true")
+}
+
+/// With a route that passes requests on to these servers as they come. `more` is said of it.
+fn passing(setup: Setup, more: &str, servers: &Backend) -> Setup {
+    let route =
+        "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nrequest_buffering = \"off\"\n";
+    setup.more(&format!("{route}{more}\n")).more(&backend("app", "", &[servers.address()]))
+}
+
+/// Servers behind such a route, and a client before it.
+fn connected(setup: Setup) -> (Backend, Kettle, Frames) {
+    let servers = Backend::listen();
+    let kettle = Kettle::start(passing(setup, "", &servers));
+    let frames = Frames::connect(&kettle, &[]);
+    (servers, kettle, frames)
+}

@@ -33,16 +33,14 @@ pub fn manual_of(program: &Path) -> TempDir {
     folder
 }
 
-fn manual() -> TempDir {
-    manual_of(&kettle_program())
+/// The same of kettle, for a program that reads them; none where that is missing.
+fn manual_for(reader: &str) -> Option<TempDir> {
+    has(reader).then(|| manual_of(&kettle_program()))
 }
 
 #[test]
 fn manual_pages_have_no_warnings() {
-    if !has("mandoc") {
-        return;
-    }
-    let folder = manual();
+    let Some(folder) = manual_for("mandoc") else { return };
     let mut pages =
         [files(&folder.path().join("man1")), files(&folder.path().join("man5"))].concat();
     pages.sort();
@@ -58,7 +56,7 @@ fn manual_pages_have_no_warnings() {
 
 #[test]
 fn bash_completes_commands_and_options() {
-    let folder = manual();
+    let folder = manual_of(&kettle_program());
     let script = "source \"$0\"; COMP_WORDS=(kettle ser); COMP_CWORD=1; _kettle kettle ser kettle; echo ${COMPREPLY[@]}
                   COMP_WORDS=(kettle serve --li); COMP_CWORD=2; _kettle kettle --li serve; echo ${COMPREPLY[@]}";
     let completions = folder.path().join("completions/kettle");
@@ -68,10 +66,7 @@ fn bash_completes_commands_and_options() {
 
 #[test]
 fn fish_completes_commands_and_options() {
-    if !has("fish") {
-        return;
-    }
-    let folder = manual();
+    let Some(folder) = manual_for("fish") else { return };
     let asked = "source $argv[1]; complete -C 'kettle ser'; complete -C 'kettle serve --li'";
     let file = folder.path().join("completions/kettle.fish");
     let said = Tool::new("fish").args(["--no-config", "-c", asked]).args([&file]).output();
@@ -84,10 +79,7 @@ fn fish_completes_commands_and_options() {
 /// The arguments of the shell's own functions for completions stand in their place here.
 #[test]
 fn zsh_is_told_commands_and_options() {
-    if !has("zsh") {
-        return;
-    }
-    let folder = manual();
+    let Some(folder) = manual_for("zsh") else { return };
     let asked = "compdef() { }; is-at-least() { true }; _arguments() { print -rl -- \"$@\" }; _describe() { print -rl -- ${(P)4} }
                  source $1; curcontext=''; _kettle; _kettle_commands; _kettle__subcmd__serve_commands";
     let file = folder.path().join("completions/_kettle");

@@ -10,19 +10,15 @@ const BAD_REQUEST: u8 = 0x8c;
 
 const EXPECTING: [(&str, &str); 1] = [("expect", "100-continue")];
 
-pub fn start() -> (Backend, Kettle) {
+fn start() -> (Backend, Kettle) {
     let servers = Backend::listen();
-    let route =
-        "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nrequest_buffering = \"off\"\n";
-    let setup = Setup::default().listener("http2 = true").more(route);
-    let kettle = Kettle::start(setup.more(&backend("app", "", &[servers.address()])));
+    let kettle = Kettle::start(passing(over_http2(), "", &servers));
     (servers, kettle)
 }
 
 /// A server whose backend has the request for `/app/x` of a client.
 fn asked() -> (Kettle, Frames, TcpStream) {
-    let (servers, kettle) = start();
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, kettle, mut frames) = connected(over_http2());
     frames.send(&get(1, "/app/x"));
     let server = servers.accept_request();
     (kettle, frames, server)
@@ -58,7 +54,7 @@ fn bodies_of_known_and_unknown_length_come_back_whole() {
 fn a_signature_is_for_a_request_without_a_body() {
     let servers = Backend::listen();
     let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nsigned_urls = { secret = \"secret\" }\n";
-    let setup = Setup::default().listener("http2 = true").file("secret", SECRET).more(route);
+    let setup = over_http2().file("secret", SECRET).more(route);
     let kettle = Kettle::start(setup.more(&backend("app", "", &[servers.address()])));
     let mut frames = Frames::connect(&kettle, &[]);
     let target = format!("/app/a?expires=4102444800&signature={SIGNATURE}");
@@ -78,7 +74,7 @@ fn a_request_that_ends_in_a_frame_behind_its_head_has_no_body() {
     let servers = Backend::listen();
     let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n\
         cache = { store = \"main\" }\n[[cache]]\nname = \"main\"\ndirectory = \"kept\"\n";
-    let setup = Setup::default().listener("http2 = true").file("kept/.keep", "").more(route);
+    let setup = over_http2().file("kept/.keep", "").more(route);
     let kettle = Kettle::start(setup.more(&backend("app", "", &[servers.address()])));
     let mut frames = Frames::connect(&kettle, &[]);
     let mut ask = |stream| {
@@ -153,8 +149,7 @@ fn hints_do_not_pile_up_for_a_client_that_takes_nothing() {
 
 #[test]
 fn an_upload_arrives_as_it_was_framed_for_http_1_1() {
-    let (servers, kettle) = start();
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, _kettle, mut frames) = connected(over_http2());
     frames.send(&post(1, "/app/up"));
     frames.send(&frame(DATA, 0, 1, b"hello "));
     let mut server = servers.accept();
@@ -212,7 +207,7 @@ fn a_request_for_what_is_kept_is_taken_back_like_any_other() {
     let servers = Backend::listen();
     let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nrequest_buffering = \"off\"\n\
                  [site.route.cache]\nstore = \"main\"\n[[cache]]\nname = \"main\"\ndirectory = \"kept\"\n";
-    let setup = Setup::default().listener("http2 = true").more(route).file("kept/.keep", "");
+    let setup = over_http2().more(route).file("kept/.keep", "");
     let metrics = unused_address();
     let setup = setup.metrics(metrics);
     let kettle = Kettle::start(setup.more(&backend("app", "", &[servers.address()])));
@@ -256,8 +251,7 @@ fn what_a_server_says_before_its_answer_is_passed_on() {
 
 #[test]
 fn a_client_that_waits_is_told_to_go_on() {
-    let (servers, kettle) = start();
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, _kettle, mut frames) = connected(over_http2());
     frames.send(&posting(1, "/app/up", &EXPECTING));
     let mut server = servers.accept_request();
     server.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").unwrap();
@@ -279,8 +273,7 @@ fn a_client_that_waits_is_told_to_go_on() {
 
 #[test]
 fn a_client_that_waits_is_spared_a_body_that_nobody_wants() {
-    let (servers, kettle) = start();
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, kettle, mut frames) = connected(over_http2());
     frames.send(&posting(1, "/app/up", &EXPECTING));
     let mut server = servers.accept_request();
     server.write_all(b"HTTP/1.1 413 No\r\ncontent-length: 2\r\n\r\nno").unwrap();
@@ -310,8 +303,7 @@ fn a_backend_that_breaks_off_behind_a_hint_has_failed() {
 #[test]
 fn padding_is_no_part_of_a_body_and_takes_from_windows_for_a_moment_only() {
     const PADDED: u8 = 8;
-    let (servers, kettle) = start();
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, _kettle, mut frames) = connected(over_http2());
     // Larger windows count from then on.
     frames.acknowledge();
     frames.send(&posting(1, "/app/x", &[("content-length", "5000")]));

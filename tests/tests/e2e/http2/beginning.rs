@@ -7,7 +7,7 @@ use super::*;
 const BYTES: usize = 70_000;
 
 fn setup() -> Setup {
-    Setup::default().listener("http2 = true").sizes(&[10, BYTES])
+    over_http2().sizes(&[10, BYTES])
 }
 
 /// A client that offers HTTP/2 and has said nothing yet.

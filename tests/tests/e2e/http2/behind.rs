@@ -87,7 +87,7 @@ fn start() -> Kettle {
     let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nrequest_body = \"1 KiB\"\nearly_hints = \"all\"\n";
     let kept = "[[site.route]]\nprefix = \"/kept\"\nbackend = \"app\"\nearly_hints = \"all\"\n\
                 [site.route.cache]\nstore = \"main\"\n[[cache]]\nname = \"main\"\ndirectory = \"kept\"\n";
-    let setup = Setup::default().listener("http2 = true").more(route).file("kept/.keep", "");
+    let setup = over_http2().more(route).file("kept/.keep", "");
     Kettle::start(setup.more(kept).more(&backend("app", "", &[address])))
 }
 

@@ -13,7 +13,7 @@ fn setup(servers: &Backend, settings: &str) -> Setup {
     let route = |path: &str, more: &str| {
         format!("[[site.route]]\nprefix = \"{path}\"\nbackend = \"app\"\n{more}\n")
     };
-    let setup = Setup::default().listener("http2 = true").sizes(&[10]);
+    let setup = over_http2().sizes(&[10]);
     let setup = setup.more(&route("/app", "websocket = true")).more(&route("/plain", ""));
     let setup = setup.more(&route("/kept", "cache = { store = \"main\" }"));
     let setup = setup.more("[[cache]]\nname = \"main\"\ndirectory = \"kept\"\n");
@@ -24,10 +24,12 @@ fn setup(servers: &Backend, settings: &str) -> Setup {
     setup.more(&guarded).more(&backend("app", settings, &[servers.address()]))
 }
 
-fn start() -> (Backend, Kettle) {
+/// Servers behind all these routes, and a client before them.
+fn start() -> (Backend, Kettle, Frames) {
     let servers = Backend::listen();
     let kettle = Kettle::start(setup(&servers, ""));
-    (servers, kettle)
+    let frames = Frames::connect(&kettle, &[]);
+    (servers, kettle, frames)
 }
 
 /// A request for a tunnel, whose stream stays open.
@@ -71,8 +73,7 @@ fn assert_ended(frames: &mut Frames, stream: u32) {
 
 #[test]
 fn both_sides_speak_until_each_has_ended() {
-    let (servers, kettle) = start();
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, kettle, mut frames) = start();
     let settings = frames.next_of(SETTINGS).payload;
     assert!(settings.chunks(6).any(|it| it == ENABLE_CONNECT_PROTOCOL), "{settings:?}");
     let own = [("sec-websocket-version", "13"), ("sec-websocket-key", "mine"), ("origin", "o")];
@@ -140,8 +141,7 @@ fn a_tunnel_is_in_the_log_of_its_site() {
 
 #[test]
 fn what_comes_too_early_is_not_lost() {
-    let (servers, kettle) = start();
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, _kettle, mut frames) = start();
     let early = frame(DATA, END_STREAM, 1, b"early");
     frames.send(&[connect(1, "/app/ws", &[]), early].concat());
     let (mut server, head) = asked(&servers);
@@ -164,8 +164,7 @@ fn what_comes_too_early_is_not_lost() {
 /// A tunnel whose server has not agreed yet reads nothing, as one that stalls.
 #[test]
 fn many_small_messages_wait_for_a_server_that_is_busy() {
-    let (servers, kettle) = start();
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, _kettle, mut frames) = start();
     // Larger windows count from then on.
     frames.acknowledge();
     frames.send(&connect(1, "/app/ws", &[]));
@@ -202,8 +201,7 @@ fn small_messages_that_nobody_reads_hold_no_more_than_their_bytes() {
 
 #[test]
 fn nothing_but_the_servers_own_101_makes_a_tunnel() {
-    let (servers, kettle) = start();
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, kettle, mut frames) = start();
     let plain = |first: &str| format!("HTTP/1.1 {first}\r\nContent-Length: 2\r\n\r\nno");
     for (number, (answer, status)) in [
         (Ok(plain("200 OK")), 502),
@@ -238,8 +236,7 @@ fn nothing_but_the_servers_own_101_makes_a_tunnel() {
 
 #[test]
 fn what_leads_to_no_tunnel_is_refused_by_status() {
-    let (_servers, kettle) = start();
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (_servers, kettle, mut frames) = start();
     for (stream, target, status) in [
         (1, "/plain/1", 501),
         (3, "/10", 501),
@@ -271,8 +268,7 @@ fn what_leads_to_no_tunnel_is_refused_by_status() {
 
 #[test]
 fn a_cut_on_one_side_is_a_cut_on_the_other() {
-    let (servers, kettle) = start();
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, kettle, mut frames) = start();
     let mut server = standing(&mut frames, &servers, 1);
     frames.send(&[data(1, b"last"), cancel(1)].concat());
     let mut received = [0; 5];
@@ -293,8 +289,7 @@ fn a_cut_on_one_side_is_a_cut_on_the_other() {
 
 #[test]
 fn what_came_before_a_cut_arrives() {
-    let (servers, kettle) = start();
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, kettle, mut frames) = start();
     let mut server = standing(&mut frames, &servers, 1);
     // So that kettle finds all of it and the reset at once.
     kettle.signal(Signal::STOP);
@@ -316,8 +311,7 @@ fn what_came_before_a_cut_arrives() {
 
 #[test]
 fn a_client_that_is_gone_takes_its_tunnels_along() {
-    let (servers, kettle) = start();
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, kettle, mut frames) = start();
     let mut both = [1, 3].map(|stream| standing(&mut frames, &servers, stream));
     let shown = kettle.ctl(&["tunnels", "--json"]).succeed();
     let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
@@ -332,8 +326,7 @@ fn a_client_that_is_gone_takes_its_tunnels_along() {
 
 #[test]
 fn much_flows_both_ways_and_no_more_than_windows_let_through() {
-    let (servers, kettle) = start();
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, _kettle, mut frames) = start();
     frames.acknowledge();
     let mut server = standing(&mut frames, &servers, 1);
     let body = content(1 << 20);
@@ -407,8 +400,7 @@ fn a_tunnel_of_any_priority_holds_nobody_up_between_its_messages() {
 
 #[test]
 fn a_tunnel_is_a_request_of_its_client_until_it_ends() {
-    let (servers, kettle) = start();
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, kettle, mut frames) = start();
     for (stream, is_reset) in [(1, false), (5, true)] {
         frames.send(&connect(stream, "/limited/ws", &[]));
         let (mut server, head) = asked(&servers);
@@ -431,7 +423,8 @@ fn a_tunnel_is_a_request_of_its_client_until_it_ends() {
 
 #[test]
 fn tunnels_outlive_reloads_and_are_waited_for_at_the_end() {
-    let (servers, mut kettle) = start();
+    let servers = Backend::listen();
+    let mut kettle = Kettle::start(setup(&servers, ""));
     for is_stop in [false, true] {
         let mut frames = Frames::connect(&kettle, &[]);
         let mut server = standing(&mut frames, &servers, 1);
@@ -463,7 +456,7 @@ fn no_success_answers_a_request_for_a_tunnel_but_a_tunnel() {
     let servers = Backend::listen();
     let before = "[[site.before]]\nwhen = [{ of = \"{path}\", text = \"/health\" }]\nrespond = { status = 200 }\n";
     let files = "[[site.route]]\nprefix = \"/files\"\nroot = \"www\"\nbackend = \"app\"\nmissing = \"backend\"\nwebsocket = true\n";
-    let setup = Setup::default().listener("http2 = true").more(&[before, files].concat());
+    let setup = over_http2().more(&[before, files].concat());
     let setup = setup.file("www/a.txt", "a").more(&backend("app", "", &[servers.address()]));
     let kettle = Kettle::start(setup);
     let mut frames = Frames::connect(&kettle, &[]);

@@ -4,20 +4,16 @@ use std::collections::BTreeMap;
 use std::net::Shutdown;
 use std::thread;
 
-use super::backend::start;
 use super::*;
 
 const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/// A server with these limits and settings of its route.
-fn start_with(limits: &str, route: &str, backends: &Backend) -> Kettle {
-    let route = format!(
-        "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n\
-                        request_buffering = \"off\"\n{route}\n"
-    );
-    let setup = Setup::default().listener("http2 = true").more(&route);
-    let setup = setup.more(&backend("app", "", &[backends.address()]));
-    Kettle::start(setup.set("limits", limits).set("server", "dumpable = true"))
+/// A server with these limits and settings of its route, and those behind it.
+fn start_with(limits: &str, route: &str) -> (Backend, Kettle) {
+    let servers = Backend::listen();
+    let setup = passing(over_http2(), route, &servers);
+    let kettle = Kettle::start(setup.set("limits", limits).set("server", "dumpable = true"));
+    (servers, kettle)
 }
 
 fn data(stream: u32, flags: u8, text: &[u8]) -> Vec<u8> {
@@ -48,7 +44,7 @@ fn expect(frames: &mut Frames, stream: u32, text: &[u8]) {
 
 #[test]
 fn what_comes_back_reaches_the_client_before_it_has_sent_all() {
-    let (servers, kettle) = start();
+    let (servers, kettle) = start_with("", "");
     let mut kept = None;
     // The end may come with the last of the body or behind it.
     for (more, first, last, with_end) in [
@@ -86,9 +82,8 @@ fn what_comes_back_reaches_the_client_before_it_has_sent_all() {
 
 #[test]
 fn a_client_that_begins_its_body_unasked_waits_for_nobody() {
-    let servers = Backend::listen();
     // This server never says that it is to go on.
-    let kettle = start_with("", "timeout = \"10m\"", &servers);
+    let (servers, kettle) = start_with("", "timeout = \"10m\"");
     let mut frames = Frames::connect(&kettle, &[]);
     let mut kept = None;
     let expect = [("expect", "100-continue")];
@@ -115,8 +110,7 @@ fn a_client_that_begins_its_body_unasked_waits_for_nobody() {
 
 #[test]
 fn small_messages_go_back_and_forth_on_two_streams_at_once() {
-    let (servers, kettle) = start();
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, kettle, mut frames) = connected(over_http2());
     let te = [("te", "trailers"), ("content-type", "application/grpc")];
     let mut calls = [1, 3].map(|stream| {
         frames.send(&posting(stream, "/app", &te));
@@ -151,8 +145,7 @@ fn small_messages_go_back_and_forth_on_two_streams_at_once() {
 
 #[test]
 fn a_server_that_refuses_in_the_middle_ends_the_request() {
-    let servers = Backend::listen();
-    let kettle = start_with("body_discard = \"1 KiB\"", "", &servers);
+    let (servers, kettle) = start_with("body_discard = \"1 KiB\"", "");
     let mut frames = Frames::connect(&kettle, &[]);
     for (stream, status) in [(1, "400 Bad Request"), (3, "413 Content Too Large")] {
         frames.send(&[posting(stream, "/app", &[]), data(stream, 0, b"first")].concat());
@@ -172,8 +165,7 @@ fn a_server_that_refuses_in_the_middle_ends_the_request() {
 
 #[test]
 fn a_response_that_ends_first_ends_the_request_at_its_server() {
-    let servers = Backend::listen();
-    let kettle = start_with("body_discard = \"1 KiB\"", "", &servers);
+    let (servers, kettle) = start_with("body_discard = \"1 KiB\"", "");
     let mut frames = Frames::connect(&kettle, &[]);
     for (stream, response) in [
         (1, "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nenough"),
@@ -210,8 +202,7 @@ fn a_response_that_ends_first_ends_the_request_at_its_server() {
 
 #[test]
 fn a_server_that_dies_in_the_middle_ends_its_stream_and_no_other() {
-    let (servers, kettle) = start();
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, kettle, mut frames) = connected(over_http2());
     let first = [CHUNKED, b"5\r\nfirst\r\n"].concat();
     let one = begin(&mut frames, &servers, 1, &first);
     let mut other = begin(&mut frames, &servers, 3, &first);
@@ -228,8 +219,7 @@ fn a_server_that_dies_in_the_middle_ends_its_stream_and_no_other() {
 
 #[test]
 fn a_request_taken_back_beside_its_response_leaves_its_server() {
-    let (servers, kettle) = start();
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, kettle, mut frames) = connected(over_http2());
     let first = [CHUNKED, b"5\r\nfirst\r\n"].concat();
     let mut server = begin(&mut frames, &servers, 1, &first);
     frames.send(&cancel(1));
@@ -245,8 +235,7 @@ fn a_request_taken_back_beside_its_response_leaves_its_server() {
 
 #[test]
 fn a_request_that_breaks_off_beside_its_response_cuts_it() {
-    let servers = Backend::listen();
-    let kettle = start_with("body_discard = \"1 KiB\"", "request_body = \"1 KiB\"", &servers);
+    let (servers, kettle) = start_with("body_discard = \"1 KiB\"", "request_body = \"1 KiB\"");
     let mut frames = Frames::connect(&kettle, &[]);
     let ten = [("content-length", "10")];
     // Longer than the route takes, longer and shorter than it said, and trailers that no message may have.
@@ -328,8 +317,7 @@ impl Windows {
 
 #[test]
 fn a_client_that_opens_its_window_only_when_it_has_sent_all_is_served() {
-    let servers = Backend::listen();
-    let kettle = start_with("write_timeout = \"30s\"", "", &servers);
+    let (servers, kettle) = start_with("write_timeout = \"30s\"", "");
     let bytes = scaled(16, 2) << 20;
     let length = bytes.to_string();
     thread::scope(|threads| {
@@ -365,9 +353,8 @@ fn a_client_that_opens_its_window_only_when_it_has_sent_all_is_served() {
 
 #[test]
 fn a_client_that_neither_sends_nor_takes_is_given_up() {
-    let servers = Backend::listen();
     // The server's own time ends nothing here.
-    let kettle = start_with("write_timeout = \"1s\"", "timeout = \"10m\"", &servers);
+    let (servers, kettle) = start_with("write_timeout = \"1s\"", "timeout = \"10m\"");
     // One has no window for what came, the other one keeps a server waiting that has nothing to say.
     for (window, text) in [(0, &b"5\r\nfirst\r\n"[..]), (65_535, b"")] {
         let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, window)]);
@@ -384,8 +371,7 @@ fn a_client_that_neither_sends_nor_takes_is_given_up() {
 
 #[test]
 fn a_server_that_takes_no_more_may_still_answer() {
-    let (servers, kettle) = start();
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, _kettle, mut frames) = connected(over_http2());
     let head = b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nfirst";
     let mut server = begin(&mut frames, &servers, 1, head);
     server.shutdown(Shutdown::Read).unwrap();
@@ -398,8 +384,7 @@ fn a_server_that_takes_no_more_may_still_answer() {
 
 #[test]
 fn servers_that_read_nothing_hold_up_their_streams_and_little_memory() {
-    let servers = Backend::listen();
-    let kettle = start_with("request_timeout = \"60s\"", "", &servers);
+    let (servers, kettle) = start_with("request_timeout = \"60s\"", "");
     let mut frames = Frames::connect(&kettle, &[]);
     let mut windows = Windows::acknowledged(&mut frames);
     let streams = || (1..).step_by(2).take(16);

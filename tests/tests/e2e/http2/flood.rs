@@ -3,7 +3,7 @@
 use super::*;
 
 fn start() -> Kettle {
-    Kettle::start(Setup::default().listener("http2 = true").file("www/a", "content"))
+    Kettle::start(over_http2().file("www/a", "content"))
 }
 
 /// Sends this, and expects to be told to calm down; `reason` is counted, and others are served.

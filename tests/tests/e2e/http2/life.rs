@@ -8,7 +8,7 @@ use kettle_tests::certificate::ClientAuthority;
 use super::*;
 
 fn setup() -> Setup {
-    Setup::default().listener("http2 = true").without_memory().sizes(&[10, 1 << 20])
+    over_http2().without_memory().sizes(&[10, 1 << 20])
 }
 
 #[test]

@@ -7,13 +7,7 @@ use super::*;
 const BYTES: usize = 100_000;
 
 fn setup() -> Setup {
-    Setup::default().listener("http2 = true").without_memory().sizes(&[10, BYTES])
-}
-
-fn before(backends: &Backend) -> Kettle {
-    let route =
-        "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nrequest_buffering = \"off\"\n";
-    Kettle::start(setup().more(route).more(&backend("app", "", &[backends.address()])))
+    over_http2().without_memory().sizes(&[10, BYTES])
 }
 
 fn expect_served(frames: &mut Frames, stream: u32) {
@@ -47,9 +41,7 @@ fn a_window_that_shrinks_under_a_body_holds_back_what_it_no_longer_has_room_for(
 
 #[test]
 fn what_comes_in_one_read_with_its_end_leaves_the_others_alone() {
-    let servers = Backend::listen();
-    let kettle = before(&servers);
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (_servers, kettle, mut frames) = connected(setup());
     let reset = |stream| cancel(stream);
     // Priorities of streams that nobody has opened, by RFC 7540 and RFC 9218, and frames of a kind nobody knows.
     let priorities = [
@@ -81,9 +73,7 @@ fn a_client_that_says_goodbye_gets_what_it_asked_for() {
 
 #[test]
 fn a_length_that_the_body_does_not_have_ends_the_stream_and_reaches_no_backend_as_whole() {
-    let servers = Backend::listen();
-    let kettle = before(&servers);
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, kettle, mut frames) = connected(setup());
     let five = [("content-length", "5")];
     frames.send(&asking(1, "GET", "/app/none", &five));
     frames.expect_reset(1, PROTOCOL_ERROR);
@@ -115,9 +105,7 @@ fn two_requests_in_one_read_with_room_for_one() {
 
 #[test]
 fn fields_behind_a_body_end_it() {
-    let servers = Backend::listen();
-    let kettle = before(&servers);
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, kettle, mut frames) = connected(setup());
     let trailer = |name: &str| {
         let lengths = [0, u8::try_from(name.len()).unwrap()];
         [&lengths[..], name.as_bytes(), &[1, b'1']].concat()
@@ -160,7 +148,7 @@ fn a_key_may_change_in_the_middle_of_a_frame() {
 #[test]
 fn half_a_frame_and_the_end_of_the_connection() {
     let servers = Backend::listen();
-    let kettle = before(&servers);
+    let kettle = Kettle::start(passing(setup(), "", &servers));
     for behind in [&frame(DATA, END_STREAM, 1, b"body")[..11], &[], &get(3, "/10")[..12]] {
         let mut frames = Frames::connect(&kettle, &[]);
         frames.send(&post(1, "/app/x"));
@@ -213,10 +201,8 @@ fn a_request_in_front_of_half_a_frame_and_a_close_notify_is_answered() {
 #[test]
 fn half_a_request_in_front_of_a_close_notify_cuts_nothing_else() {
     let servers = Backend::listen();
-    let route =
-        "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nrequest_buffering = \"off\"\n";
-    let more = [route, &backend("app", "", &[servers.address()])].concat();
-    let kettle = Kettle::start(setup().more(&more).set("limits", "request_timeout = \"1s\""));
+    let kettle =
+        Kettle::start(passing(setup(), "", &servers).set("limits", "request_timeout = \"1s\""));
     let mut frames = Frames::connect(&kettle, &[]);
     frames
         .client
@@ -237,7 +223,7 @@ fn half_a_request_in_front_of_a_close_notify_cuts_nothing_else() {
 #[test]
 fn requests_in_front_of_a_close_notify_are_answered() {
     let servers = Backend::listen();
-    let kettle = before(&servers);
+    let kettle = Kettle::start(passing(setup(), "", &servers));
     let requests = [get(1, "/10"), get(3, "/100000"), get(5, "/app/x")].concat();
     let windows = [initial_window(1 << 20), update(0, 1 << 20)].concat();
     for is_at_once in [true, false] {
@@ -332,9 +318,7 @@ fn a_reload_lets_a_hundred_streams_go_on_to_their_ends() {
 #[test]
 fn a_stop_does_not_wait_for_streams_without_end() {
     let servers = Backend::listen();
-    let route =
-        "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nrequest_buffering = \"off\"\n";
-    let setup = setup().more(route).more(&backend("app", "", &[servers.address()]));
+    let setup = passing(setup(), "", &servers);
     let mut kettle = Kettle::start(setup.set("server", "drain_timeout = \"1s\""));
     let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 1_000)]);
     frames.send(&[get(1, "/100000"), post(3, "/app/x")].concat());
@@ -350,9 +334,7 @@ fn a_stop_does_not_wait_for_streams_without_end() {
 
 #[test]
 fn an_upload_that_was_answered_early_does_not_cut_others_at_a_close_notify() {
-    let servers = Backend::listen();
-    let kettle = before(&servers);
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, _kettle, mut frames) = connected(setup());
     frames.send(&posting(1, "/10", &[("content-length", "100000000")]));
     frames.expect_reset(1, NO_ERROR);
     frames.send(&get(3, "/app/x"));
@@ -364,9 +346,7 @@ fn an_upload_that_was_answered_early_does_not_cut_others_at_a_close_notify() {
 
 #[test]
 fn a_reload_lets_an_upload_go_on_to_its_end() {
-    let servers = Backend::listen();
-    let kettle = before(&servers);
-    let mut frames = Frames::connect(&kettle, &[]);
+    let (servers, kettle, mut frames) = connected(setup());
     let data = |flags, text: &[u8]| frame(DATA, flags, 1, text);
     frames.send(&[post(1, "/app/x"), data(0, b"one")].concat());
     let mut server = servers.accept();

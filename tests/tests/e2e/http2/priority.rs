@@ -21,7 +21,7 @@ fn wide(kettle: &Kettle) -> Frames {
 #[test]
 fn a_style_sheet_overtakes_ten_images() {
     let image_bytes = scaled(8 << 20, 4 << 20);
-    let setup = Setup::default().listener("http2 = true").without_memory();
+    let setup = over_http2().without_memory();
     let kettle = Kettle::start(setup.sizes(&[image_bytes, STYLE_BYTES]));
     let mut frames = wide(&kettle);
     for number in 0..10 {
@@ -59,7 +59,7 @@ fn a_style_sheet_overtakes_ten_images() {
 
 #[test]
 fn what_is_of_use_only_as_a_whole_comes_one_after_the_other() {
-    let setup = Setup::default().listener("http2 = true").without_memory();
+    let setup = over_http2().without_memory();
     let kettle = Kettle::start(setup.sizes(&[1 << 20, 8 << 20]));
     let mut frames = wide(&kettle);
     // The response before them is more than the sockets hold.
@@ -83,7 +83,7 @@ fn what_is_of_use_only_as_a_whole_comes_one_after_the_other() {
 #[test]
 fn an_update_moves_a_response_in_the_line() {
     let image_bytes = scaled(16 << 20, 8 << 20);
-    let setup = Setup::default().listener("http2 = true").without_memory();
+    let setup = over_http2().without_memory();
     let kettle = Kettle::start(setup.sizes(&[image_bytes, STYLE_BYTES]));
     let update = |stream: u32, value: &str| {
         let payload = [&stream.to_be_bytes()[..], value.as_bytes()].concat();
@@ -116,7 +116,7 @@ fn an_update_moves_a_response_in_the_line() {
 
 #[test]
 fn with_narrow_windows_and_priorities_of_all_kinds_each_response_comes() {
-    let setup = Setup::default().listener("http2 = true").without_memory();
+    let setup = over_http2().without_memory();
     let kettle = Kettle::start(setup.sizes(&[200_000]));
     for window in [65_535, 1_000_000] {
         let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, window)]);

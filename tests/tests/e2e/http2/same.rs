@@ -117,7 +117,7 @@ fn files_conditions_ranges_and_errors() {
 
 #[test]
 fn slashes_in_a_row_are_refused_where_a_site_says_so() {
-    let setup = Setup::default().listener("http2 = true").file("www/b.html", "b");
+    let setup = over_http2().file("www/b.html", "b");
     let kettle = Kettle::start(setup.site("refuse_double_slashes = true"));
     for (target, status) in [
         ("//b.html", "400"),
@@ -216,7 +216,7 @@ fn a_body_of_any_size_arrives_whole() {
 #[test]
 fn a_file_in_memory_is_read_piece_by_piece_and_not_asked_about() {
     let bytes = 10 << 20;
-    let setup = Setup::default().listener("http2 = true").set("server", "dumpable = true");
+    let setup = over_http2().set("server", "dumpable = true");
     let kettle = Kettle::start(setup.sizes(&[bytes]));
     let words = ["--http2", "--fail", "--output", "/dev/null"];
     let _ = kettle.curl(&words, &format!("/{bytes}")).succeed();
@@ -230,7 +230,7 @@ fn a_file_in_memory_is_read_piece_by_piece_and_not_asked_about() {
 
 #[test]
 fn the_log_and_the_metrics_say_what_went_over_it_and_where_it_was_encrypted() {
-    let kettle = Kettle::start(Setup::default().listener("http2 = true").sizes(&[100, 1 << 20]));
+    let kettle = Kettle::start(over_http2().sizes(&[100, 1 << 20]));
     for (target, path) in [("/100", "user"), ("/1048576", "user (http2)")] {
         let words = ["--http2", "--fail", "--output", "/dev/null"];
         let _ = kettle.curl(&words, target).succeed();

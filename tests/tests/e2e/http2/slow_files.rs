@@ -29,7 +29,7 @@ const HANGS_LATER: Silent = Silent::ReadBeyond(BEGINNING_BYTES as u64);
 type Had = BTreeMap<u32, Vec<usize>>;
 
 fn start() -> Option<(Kettle, Fuse)> {
-    let setup = Setup::default().listener("http2 = true").set("limits", "disk_timeout = \"5m\"");
+    let setup = over_http2().set("limits", "disk_timeout = \"5m\"");
     let kettle = Kettle::start(setup.sizes(&[QUICK_BYTES]));
     let fuse = Fuse::mount(kettle.folder.path("www/mounted"), FILES);
     let fuse = fuse.inspect_err(|error| skip(&format!("no FUSE here: {error}"))).ok()?;

@@ -20,7 +20,7 @@ fn is_here_or_skip(program: &str) -> bool {
 }
 
 fn setup() -> Setup {
-    any_name(Setup::default().listener("http2 = true"))
+    any_name(over_http2())
 }
 
 /// With a site for addresses, which these clients ask for.

@@ -17,7 +17,7 @@ fn open_connection(frames: &mut Frames) {
 #[test]
 fn streams_whose_window_is_taken_back_end_though_their_files_were_read_already() {
     let patience = scaled(4, 20);
-    let setup = Setup::default().listener("http2 = true").without_memory();
+    let setup = over_http2().without_memory();
     let setup = setup.sizes(&[30 << 20, 32_000]);
     let kettle = Kettle::start(setup.set("limits", &format!("write_timeout = \"{patience}s\"")));
     let dialer = Dialer::default().reading_slowly();
@@ -102,7 +102,7 @@ fn windows_grow_for_a_client_that_is_far_away_while_the_server_takes_what_comes(
     let servers = Backend::listen();
     let route =
         "[[site.route]]\nprefix = \"/up\"\nbackend = \"app\"\nrequest_buffering = \"off\"\n";
-    let setup = Setup::default().listener("http2 = true").more(route);
+    let setup = over_http2().more(route);
     let kettle = Kettle::start(setup.more(&backend("app", "", &[servers.address()])));
     // Each time what it sent is taken at another moment.
     for _ in 0..UPLOADS {
@@ -184,7 +184,7 @@ fn a_client_is_not_told_that_it_was_slow_when_it_was_not_listened_to() {
     let servers = Backend::listen();
     let long = "long/".repeat(200);
     let away = format!("[[site.route]]\nprefix = \"/away\"\nredirect = [{{ to = \"/{long}\" }}]\n");
-    let setup = Setup::default().listener("http2 = true").without_memory().sizes(&[30 << 20]);
+    let setup = over_http2().without_memory().sizes(&[30 << 20]);
     let setup = setup.more(ROUTE).more(&away);
     let setup = setup.set("limits", &format!("request_timeout = \"{}s\"", scaled(2, 10)));
     let kettle = Kettle::start(setup.more(&backend("app", "", &[servers.address()])));
@@ -212,7 +212,7 @@ fn a_client_is_not_told_that_it_was_slow_when_it_was_not_listened_to() {
 
 #[test]
 fn what_a_client_that_went_away_had_is_in_the_log_and_no_more() {
-    let setup = Setup::default().listener("http2 = true").sizes(&[1 << 20]);
+    let setup = over_http2().sizes(&[1 << 20]);
     let kettle = Kettle::start(setup);
     let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 50_000)]);
     frames.send(&get(1, "/1048576"));
@@ -227,7 +227,7 @@ fn what_a_client_that_went_away_had_is_in_the_log_and_no_more() {
 
 #[test]
 fn a_client_that_was_told_to_go_and_does_not_is_left() {
-    let setup = Setup::default().listener("http2 = true").sizes(&[10, 1 << 20]);
+    let setup = over_http2().sizes(&[10, 1 << 20]);
     let kettle = Kettle::start(setup);
     let [mut silent, mut busy] = [(); 2].map(|()| Frames::connect(&kettle, &[]));
     for frames in [&mut silent, &mut busy] {
@@ -250,7 +250,7 @@ fn a_client_that_was_told_to_go_and_does_not_is_left() {
 
 #[test]
 fn listings_that_a_client_does_not_take_are_made_two_at_a_time() {
-    let mut setup = Setup::default().listener("http2 = true").route("listing = true");
+    let mut setup = over_http2().route("listing = true");
     for number in 0..1_000 {
         // The longest names that there are, and of a page the longest.
         setup = setup.file(&format!("www/long/{number:04}{}", "\"".repeat(251)), "");

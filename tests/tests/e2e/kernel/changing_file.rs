@@ -10,21 +10,19 @@ use super::*;
 #[test]
 fn a_body_whose_file_was_truncated_ends_early_and_without_close_notify() {
     let kettle = Kettle::start(Setup::paths(paths_here()).without_memory());
-    for path in paths_here() {
-        for suite in ONE_OF_EACH_VERSION {
-            kettle.folder.replace("www/large", content(LARGE));
-            let mut client = Dialer::suite(suite).reading_slowly().connect(kettle.address_by(path));
-            begin_download(&mut client);
-            let file = File::options().write(true).open(kettle.folder.path("www/large")).unwrap();
-            file.set_len(1 << 20).unwrap();
+    for (path, suite) in paths_and_versions() {
+        kettle.folder.replace("www/large", content(LARGE));
+        let mut client = Dialer::suite(suite).reading_slowly().connect(kettle.address_by(path));
+        begin_download(&mut client);
+        let file = File::options().write(true).open(kettle.folder.path("www/large")).unwrap();
+        file.set_len(1 << 20).unwrap();
 
-            assert_eq!(client.end(), End::Cut, "{path}");
-            assert!(client.beyond().len() < LARGE, "{path}");
-            assert!(!kettle.entry("/large").is_complete(), "{path}");
-            let file = kettle.folder.path("www/large");
-            let named = format!("file={file:?}");
-            kettle.messages().wait_for(&named);
-        }
+        assert_eq!(client.end(), End::Cut, "{path}");
+        assert!(client.beyond().len() < LARGE, "{path}");
+        assert!(!kettle.entry("/large").is_complete(), "{path}");
+        let file = kettle.folder.path("www/large");
+        let named = format!("file={file:?}");
+        kettle.messages().wait_for(&named);
     }
     assert_eq!(kettle.status("/total/responses_truncated"), 2 * paths_here().len());
 }
@@ -78,13 +76,12 @@ fn a_file_that_is_not_in_the_page_cache_is_sent_all_the_same() {
 /// All that is read of the file is counted: by sendfile, and by the thread that brings it back before.
 #[test]
 fn what_left_memory_while_a_client_took_nothing_is_brought_back_by_a_thread() {
-    if !kernel_tls_or_skip() {
-        return;
-    }
     // So many are made sure of at once.
     const BYTES: usize = 1_000_000;
     let setup = Setup::path("kernel-sendfile").sizes(&[1, BYTES]).without_memory();
-    let kettle = Kettle::start(setup.set("limits", "idle_timeout = \"1s\""));
+    let Some(kettle) = Kettle::start_in_kernel(setup.set("limits", "idle_timeout = \"1s\"")) else {
+        return;
+    };
     let begin = kettle.bytes_read();
     let dialer = Dialer::suite(TLS13_AES_128).reading_slowly().segments(1_400);
     let mut slow = dialer.connect(kettle.address());

@@ -9,11 +9,8 @@ use super::*;
 /// One connection by each path, with sizes that grow and shrink.
 #[test]
 fn every_suite_is_carried_by_every_path() {
-    if !kernel_tls_or_skip() {
-        return;
-    }
     let setup = Setup::paths(&THROUGH_THE_KERNEL).sizes(&SIZES).without_memory();
-    let kettle = Kettle::start(setup.alone());
+    let Some(kettle) = Kettle::start_in_kernel(setup.alone()) else { return };
     let ways = THROUGH_THE_KERNEL.into_iter().flat_map(|path| SUITES.map(|suite| (path, suite)));
     for (path, suite) in ways {
         let counts = KernelCounts::now();
@@ -34,11 +31,8 @@ fn every_suite_is_carried_by_every_path() {
 
 #[test]
 fn every_size_can_be_the_first_that_the_kernel_encrypts() {
-    if !kernel_tls_or_skip() {
-        return;
-    }
     let setup = Setup::paths(&THROUGH_THE_KERNEL).sizes(&SIZES).without_memory();
-    let kettle = Kettle::start(setup.alone());
+    let Some(kettle) = Kettle::start_in_kernel(setup.alone()) else { return };
     for (path, suite) in
         THROUGH_THE_KERNEL.into_iter().zip([TLS13_AES_128, TLS12_AES_128, TLS13_AES_128])
     {
@@ -69,11 +63,12 @@ fn taken(configured: &str, bytes: usize) -> &'static str {
 
 #[test]
 fn a_large_file_is_carried_by_every_path() {
-    if !kernel_tls_or_skip() {
-        return;
-    }
     let bytes = scaled(64 << 20, 16 << 20);
-    let kettle = Kettle::start(Setup::paths(&THROUGH_THE_KERNEL).sizes(&[bytes]).alone());
+    let Some(kettle) =
+        Kettle::start_in_kernel(Setup::paths(&THROUGH_THE_KERNEL).sizes(&[bytes]).alone())
+    else {
+        return;
+    };
     for path in THROUGH_THE_KERNEL {
         let counts = KernelCounts::now();
         let response = kettle.connect_by(path, TLS13_AES_128).get(&format!("/{bytes}"));

@@ -12,10 +12,11 @@ use super::*;
 
 #[test]
 fn a_socket_that_cannot_be_attached_stays_in_user_space() {
-    if !kernel_tls_or_skip() {
+    let Some(kettle) =
+        Kettle::start_in_kernel(Setup::path("kernel-sendfile").sizes(&[70_000]).alone())
+    else {
         return;
-    }
-    let kettle = Kettle::start(Setup::path("kernel-sendfile").sizes(&[70_000]).alone());
+    };
     let saboteur = fail_nth_option(&kettle, ATTACH);
     let counts = KernelCounts::now();
     let mut client = kettle.connect(TLS13_AES_128);
@@ -53,10 +54,10 @@ fn a_key_that_cannot_be_installed_ends_the_connection_without_a_byte_of_plaintex
 
 #[test]
 fn a_suite_whose_key_was_refused_stays_in_user_space_from_then_on() {
-    if !kernel_tls_or_skip() {
+    let Some(kettle) = Kettle::start_in_kernel(Setup::path("kernel-sendfile").sizes(&[70_000]))
+    else {
         return;
-    }
-    let kettle = Kettle::start(Setup::path("kernel-sendfile").sizes(&[70_000]));
+    };
     let saboteur = fail_nth_option(&kettle, INSTALL);
     let mut client = kettle.connect(TLS13_AES_128);
     client.send(&get("/70000")).unwrap();
@@ -77,11 +78,8 @@ fn a_suite_whose_key_was_refused_stays_in_user_space_from_then_on() {
 
 #[test]
 fn a_disk_that_fails_under_sendfile_is_blamed_and_the_head_arrives() {
-    if !kernel_tls_or_skip() {
-        return;
-    }
     let setup = Setup::path("kernel-sendfile").sizes(&[70_000]).without_memory();
-    let kettle = Kettle::start(setup);
+    let Some(kettle) = Kettle::start_in_kernel(setup) else { return };
     drop(kettle.connect(TLS13_AES_128));
     let saboteur = fail_nth_call(&kettle, "sendfile", "EIO", 1);
     let mut client = kettle.connect(TLS13_AES_128);

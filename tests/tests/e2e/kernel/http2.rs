@@ -51,10 +51,11 @@ fn the_kernel_encrypts_what_the_configuration_gives_it() {
 
 #[test]
 fn a_site_that_wants_user_space_says_why_a_connection_is_in_the_kernel_already() {
-    if !kernel_tls_or_skip() {
+    let Some(kettle) =
+        Kettle::start_in_kernel(by("user").sizes(&[1]).site("path = \"kernel-write\""))
+    else {
         return;
-    }
-    let kettle = Kettle::start(by("user").sizes(&[1]).site("path = \"kernel-write\""));
+    };
     let mut frames = begin(Dialer::default(), &kettle);
     frames.send(&get(1, "/1"));
     assert_same(&frames.body(1), &content(1), "before");
@@ -68,10 +69,9 @@ fn a_site_that_wants_user_space_says_why_a_connection_is_in_the_kernel_already()
 /// A large body is half-way when another response moves the connection.
 #[test]
 fn a_body_under_way_goes_on_in_the_kernel() {
-    if !kernel_tls_or_skip() {
+    let Some(kettle) = Kettle::start_in_kernel(by("kernel-write").sizes(&[10, 1 << 20])) else {
         return;
-    }
-    let kettle = Kettle::start(by("kernel-write").sizes(&[10, 1 << 20]));
+    };
     let _ = kettle.ctl(&["path", "user"]).succeed();
     let mut frames = Frames::connect(&kettle, &[]);
     frames.send(&get(1, "/1048576"));
@@ -93,10 +93,10 @@ fn a_body_under_way_goes_on_in_the_kernel() {
 
 #[test]
 fn many_streams_at_once_arrive_whole() {
-    if !kernel_tls_or_skip() {
+    let Some(kettle) = Kettle::start_in_kernel(by("kernel-write").sizes(&[100, 16_375, 300_000]))
+    else {
         return;
-    }
-    let kettle = Kettle::start(by("kernel-write").sizes(&[100, 16_375, 300_000]));
+    };
     let streams = scaled(60, 12);
     let output = kettle.folder.path("got/#1-#2").display().to_string();
     let words = ["--http2", "--parallel", "--create-dirs", "--fail", "--output", &output];
@@ -113,11 +113,8 @@ fn many_streams_at_once_arrive_whole() {
 
 #[test]
 fn a_client_that_takes_nothing_is_cut() {
-    if !kernel_tls_or_skip() {
-        return;
-    }
     let setup = by("kernel-write").set("limits", "write_timeout = \"1s\"");
-    let kettle = Kettle::start(setup.sizes(&[30 << 20]));
+    let Some(kettle) = Kettle::start_in_kernel(setup.sizes(&[30 << 20])) else { return };
     let mut frames = begin(Dialer::default().reading_slowly(), &kettle);
     frames.send(&get(1, "/31457280"));
     kettle.wait_for_status("/total/http2_refused/blocked", 1);
@@ -127,10 +124,7 @@ fn a_client_that_takes_nothing_is_cut() {
 
 #[test]
 fn whoever_asks_for_a_new_key_gets_it_or_the_end() {
-    if !kernel_tls_or_skip() {
-        return;
-    }
-    let kettle = Kettle::start(by("kernel-write").sizes(&[70_000]));
+    let Some(kettle) = Kettle::start_in_kernel(by("kernel-write").sizes(&[70_000])) else { return };
     let mut frames = begin(Dialer::default(), &kettle);
     frames.send(&get(1, "/70000"));
     assert_same(&frames.body(1), &content(70_000), "before");

@@ -4,11 +4,11 @@ use super::*;
 
 #[test]
 fn auto_moves_a_connection_at_its_first_large_body_and_keeps_it_there() {
-    if !kernel_tls_or_skip() {
+    let Some(kettle) = Kettle::start_in_kernel(
+        Setup::path("auto").sizes(&[1, 65_535, 65_536]).without_memory().alone(),
+    ) else {
         return;
-    }
-    let kettle =
-        Kettle::start(Setup::path("auto").sizes(&[1, 65_535, 65_536]).without_memory().alone());
+    };
     let counts = KernelCounts::now();
     let mut client = kettle.connect(TLS13_AES_128);
     for (bytes, path) in [
@@ -28,10 +28,9 @@ fn auto_moves_a_connection_at_its_first_large_body_and_keeps_it_there() {
 
 #[test]
 fn the_move_may_come_after_any_number_of_records() {
-    if !kernel_tls_or_skip() {
+    let Some(kettle) = Kettle::start_in_kernel(Setup::path("auto").sizes(&[10, 70_000])) else {
         return;
-    }
-    let kettle = Kettle::start(Setup::path("auto").sizes(&[10, 70_000]));
+    };
     for suite in SUITES {
         for records_before in [0, 1, 30] {
             let mut client = kettle.connect(suite);
@@ -49,11 +48,10 @@ fn the_move_may_come_after_any_number_of_records() {
 
 #[test]
 fn the_crossover_of_the_configuration_is_where_auto_moves() {
-    if !kernel_tls_or_skip() {
-        return;
-    }
     let setup = Setup::default().listener("path = \"auto\"\ncrossover = 1000");
-    let kettle = Kettle::start(setup.sizes(&[999, 1000]).without_memory());
+    let Some(kettle) = Kettle::start_in_kernel(setup.sizes(&[999, 1000]).without_memory()) else {
+        return;
+    };
     for (target, path) in [("/999", "user"), ("/1000", "kernel-sendfile")] {
         kettle.connect(TLS13_AES_128).get(target);
         assert_eq!(kettle.entry(target).path(), path);
@@ -62,10 +60,11 @@ fn the_crossover_of_the_configuration_is_where_auto_moves() {
 
 #[test]
 fn a_site_that_wants_user_space_says_why_a_connection_is_in_the_kernel_already() {
-    if !kernel_tls_or_skip() {
+    let Some(kettle) =
+        Kettle::start_in_kernel(Setup::path("user").sizes(&[1]).site("path = \"kernel-write\""))
+    else {
         return;
-    }
-    let kettle = Kettle::start(Setup::path("user").sizes(&[1]).site("path = \"kernel-write\""));
+    };
     let mut client = kettle.connect(TLS13_AES_128);
     client.get("/1");
     assert_eq!(kettle.entry("/1").path(), "kernel-write");
@@ -79,10 +78,7 @@ fn a_site_that_wants_user_space_says_why_a_connection_is_in_the_kernel_already()
 
 #[test]
 fn a_body_in_memory_is_written_to_the_kernel_where_sendfile_was_wanted() {
-    if !kernel_tls_or_skip() {
-        return;
-    }
-    let kettle = Kettle::start(Setup::path("kernel-sendfile"));
+    let Some(kettle) = Kettle::start_in_kernel(Setup::path("kernel-sendfile")) else { return };
     assert_eq!(kettle.connect(TLS13_AES_128).get("/not-there").status, 404);
     assert_eq!(kettle.entry("/not-there").path(), "kernel-write (not_a_file)");
     assert_eq!(kettle.status("/total/not_preferred/not_a_file"), 1);
@@ -121,15 +117,13 @@ fn requests_sent_together_with_the_end_of_the_handshake_are_answered() {
 #[test]
 fn pipelined_requests_are_answered_in_order() {
     let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[10, 70_000]).without_memory());
-    for path in paths_here() {
-        for suite in ONE_OF_EACH_VERSION {
-            let mut client = kettle.connect_by(path, suite);
-            let sizes = [10, 70_000, 70_000, 10, 70_000, 10, 10];
-            let requests = sizes.map(|bytes| get(&format!("/{bytes}")));
-            client.send(&requests.concat()).unwrap();
-            for bytes in sizes {
-                assert_same(&client.response().body, &content(bytes), path);
-            }
+    for (path, suite) in paths_and_versions() {
+        let mut client = kettle.connect_by(path, suite);
+        let sizes = [10, 70_000, 70_000, 10, 70_000, 10, 10];
+        let requests = sizes.map(|bytes| get(&format!("/{bytes}")));
+        client.send(&requests.concat()).unwrap();
+        for bytes in sizes {
+            assert_same(&client.response().body, &content(bytes), path);
         }
     }
 }

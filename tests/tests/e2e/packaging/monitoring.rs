@@ -38,8 +38,11 @@ fn queries(dashboard: &Value) -> Vec<String> {
         .collect()
 }
 
-/// A kettle with every kind of counter, and where it tells them.
-fn kettle_with_metrics() -> (Kettle, SocketAddr) {
+/// A kettle with every kind of counter, and where it tells them, if that is wanted.
+fn kettle_with_metrics(is_wanted: bool) -> Option<(Kettle, SocketAddr)> {
+    if !is_wanted {
+        return None;
+    }
     let listen = unused_address();
     let setup = Setup::default()
         .file("www/a", "content")
@@ -54,7 +57,7 @@ fn kettle_with_metrics() -> (Kettle, SocketAddr) {
         .metrics(listen);
     let kettle = Kettle::start(setup);
     drop(kettle.curl(&[], "/a").succeed());
-    (kettle, listen)
+    Some((kettle, listen))
 }
 
 /// The labels of each metric, as the manual has them.
@@ -85,10 +88,7 @@ fn labels(query: &str) -> BTreeSet<&str> {
 
 #[test]
 fn every_metric_is_in_the_manual_and_every_label_that_is_charted_too() {
-    if !has_packaging() {
-        return;
-    }
-    let (_kettle, listen) = kettle_with_metrics();
+    let Some((_kettle, listen)) = kettle_with_metrics(has_packaging()) else { return };
     let documented = documented();
     let scrape = scrape(listen);
     for name in scrape.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()) {
@@ -129,10 +129,7 @@ fn names(scrape: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_metric_that_is_charted_or_alerted_on_exists() {
-    if !has_packaging() {
-        return;
-    }
-    let (_kettle, listen) = kettle_with_metrics();
+    let Some((_kettle, listen)) = kettle_with_metrics(has_packaging()) else { return };
     let scrape = scrape(listen);
     let mut there = names(&scrape);
     // Only where root started it, or where certificates are fetched.
@@ -187,20 +184,15 @@ fn alerts_pass_their_own_tests() {
 
 #[test]
 fn promtool_finds_no_fault_in_a_scrape() {
-    if !has("promtool") {
-        return;
-    }
-    let (_kettle, listen) = kettle_with_metrics();
+    let Some((_kettle, listen)) = kettle_with_metrics(has("promtool")) else { return };
     let ended = Tool::new("promtool").args(["check", "metrics"]).input(scrape(listen)).output();
     assert!(ended.status.success() && ended.stderr.is_empty(), "{}{}", ended.text(), ended.stderr);
 }
 
 #[test]
 fn prometheus_scrapes_kettle_and_answers_the_dashboard() {
-    if !has_packaging() || !has("prometheus") {
-        return;
-    }
-    let (_kettle, listen) = kettle_with_metrics();
+    let is_measured = has_packaging() && has("prometheus");
+    let Some((_kettle, listen)) = kettle_with_metrics(is_measured) else { return };
     let folder = tempfile::tempdir().unwrap();
     let rules = packaging("prometheus/kettle.rules.yml");
     let config = format!(

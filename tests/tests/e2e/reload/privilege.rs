@@ -143,8 +143,7 @@ fn a_keeper_makes_and_removes_unix_sockets_where_only_root_may() {
     let why = if is_confined { "since its start it is confined" } else { "reloaded" };
     assert!(refused.text().contains(why), "{}", refused.text());
 
-    kettle.signal(Signal::TERM);
-    assert!(kettle.ended().status.success());
+    kettle.stop();
     assert!(!path("second").exists() && !elsewhere.exists());
 }
 

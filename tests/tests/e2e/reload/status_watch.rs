@@ -10,8 +10,7 @@ fn a_watch_ends_with_the_server_and_says_so() {
     let mut watch = kettle.ctl(&["status", "--watch"]).start();
     let screens = |bytes: &[u8]| String::from_utf8_lossy(bytes).matches("\nconnections ").count();
     watch.stdout.wait_until("two screens", |bytes| (screens(bytes) >= 2).then_some(()));
-    kettle.signal(Signal::TERM);
-    assert!(kettle.ended().status.success());
+    kettle.stop();
     let said = watch.ended();
     assert_eq!(said.status.code(), Some(1));
     assert!(said.stderr.contains("control socket"), "{}", said.stderr);

@@ -4,10 +4,10 @@ use super::*;
 
 #[test]
 fn the_kill_switch_keeps_connections_out_of_the_kernel_until_it_is_turned_back() {
-    if !kernel_tls_or_skip() {
+    let Some(kettle) = Kettle::start_in_kernel(Setup::path("kernel-sendfile").sizes(&[70_000]))
+    else {
         return;
-    }
-    let kettle = Kettle::start(Setup::path("kernel-sendfile").sizes(&[70_000]));
+    };
     let mut old = kettle.connect(TLS13_AES_128);
     assert_eq!(path_of_next(&kettle, &mut old), "kernel-sendfile");
 

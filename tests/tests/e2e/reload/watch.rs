@@ -94,8 +94,7 @@ fn a_log_that_nobody_reads_keeps_no_certificate_out() {
     kettle.folder.change_config("buffer = 0", "buffer = 1");
     assert!(kettle.ctl(&["reload"]).output().text().contains("takes nothing"));
     assert_eq!(kettle.status("/reloads_refused"), 1);
-    kettle.signal(Signal::TERM);
-    assert!(kettle.ended().status.success());
+    kettle.stop();
 }
 
 #[test]

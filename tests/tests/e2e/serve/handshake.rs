@@ -83,7 +83,7 @@ fn the_certificate_is_one_whose_signature_the_client_can_verify() {
     let more = more.map(|(name, kind)| (name, issue(&["localhost"], kind)));
     let mut setup = with_a_file().certificate(ecdsa.clone());
     for (name, issued) in &more {
-        setup = setup.site_certificate(name).issued(name, &issued);
+        setup = setup.site_certificate(name).issued(name, issued);
     }
     let kettle = Kettle::start(setup);
     let [(_, rsa), (_, ed25519)] = &more;

@@ -81,8 +81,7 @@ fn inherited_sockets_are_their_listeners_and_outlive_the_server() {
     kettle.folder.change_config(&elsewhere, &unix(&path));
 
     // Those who come while nobody serves wait for the next one.
-    kettle.signal(Signal::TERM);
-    assert!(kettle.ended().status.success());
+    kettle.stop();
     let mut early = [UnixStream::connect(&path).unwrap()];
     let mut over_tcp = TcpStream::connect(address).unwrap();
     for socket in &mut early {

@@ -12,13 +12,10 @@ use super::*;
 #[test]
 fn a_hundred_requests_in_one_record_get_a_hundred_answers() {
     let kettle = Kettle::start(with_files());
-    every_path(
+    assert_bodies(
         &kettle,
         |keys| data(keys, &[get("/a"), get("/b")].concat().repeat(50)),
-        |said| {
-            assert_eq!(said.bodies(), ["content of a", "content of b"].repeat(50));
-            said.assert_closed();
-        },
+        &["content of a", "content of b"].repeat(50),
     );
 }
 
@@ -32,7 +29,7 @@ fn requests_cut_anywhere_with_other_records_between_are_whole() {
         |keys| update(keys, 0),
     ];
     for between in between {
-        every_path(
+        assert_bodies(
             &kettle,
             |keys| {
                 let requests = [get("/a"), get("/b")].concat();
@@ -42,10 +39,7 @@ fn requests_cut_anywhere_with_other_records_between_are_whole() {
                 let records = parts.map(|part| [data(keys, part), between(keys)].concat());
                 records.concat()
             },
-            |said| {
-                assert_eq!(said.bodies(), ["content of a", "content of b"]);
-                said.assert_closed();
-            },
+            &["content of a", "content of b"],
         );
     }
 }
@@ -53,7 +47,7 @@ fn requests_cut_anywhere_with_other_records_between_are_whole() {
 #[test]
 fn records_as_large_as_they_may_be_hold_requests() {
     let kettle = Kettle::start(with_files());
-    every_path(
+    assert_bodies(
         &kettle,
         |keys| {
             let mut padded = [get("/a"), vec![APPLICATION_DATA]].concat();
@@ -64,10 +58,7 @@ fn records_as_large_as_they_may_be_hold_requests() {
             assert_eq!(full.len(), RECORD_BYTES_MAX);
             [keys.seal_inner(padded), data(keys, &full)].concat()
         },
-        |said| {
-            assert_eq!(said.bodies(), ["content of a", "content of b"]);
-            said.assert_closed();
-        },
+        &["content of a", "content of b"],
     );
 }
 
@@ -123,13 +114,10 @@ fn a_body_in_doubt_is_not_taken_for_the_next_request() {
 fn a_body_that_ends_early_ends_the_connection_in_order() {
     let kettle = Kettle::start(with_files());
     for framing in ["Content-Length: 10\r\n", "Transfer-Encoding: chunked\r\n"] {
-        every_path(
+        assert_bodies(
             &kettle,
             |keys| data(keys, &[request("GET", "/a", framing), b"5\r\nabc".to_vec()].concat()),
-            |said| {
-                assert_eq!(said.bodies(), ["content of a"]);
-                said.assert_closed();
-            },
+            &["content of a"],
         );
     }
     let half = get("/a");
@@ -280,6 +268,14 @@ impl Said {
     fn assert_closed(&self) {
         assert_eq!(self.alerts, [[1, 0]], "close_notify");
     }
+}
+
+/// Sends the same by every path, for these bodies and an end in order.
+fn assert_bodies(kettle: &Kettle, say: impl Fn(&mut Direction) -> Vec<u8>, bodies: &[&str]) {
+    every_path(kettle, say, |said| {
+        assert_eq!(said.bodies(), bodies);
+        said.assert_closed();
+    });
 }
 
 /// Sends the same by every path and looks at the answers.

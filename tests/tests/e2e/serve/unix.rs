@@ -79,8 +79,7 @@ fn files_are_served_over_a_unix_socket_by_all_workers() {
     assert_eq!(kettle.status("/total/not_preferred/unix_socket"), 4);
     assert_eq!(kettle.status("/total/connections_rejected"), serde_json::json!({}));
 
-    kettle.signal(Signal::TERM);
-    assert!(kettle.ended().status.success());
+    kettle.stop();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "the file goes with its server");
 }
 

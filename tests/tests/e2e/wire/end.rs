@@ -5,19 +5,15 @@ use super::*;
 #[test]
 fn a_response_that_announced_the_end_is_followed_by_close_notify() {
     let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[0, 16_384, 200_000]));
-    for path in paths_here() {
-        for suite in ONE_OF_EACH_VERSION {
-            for bytes in [0, 16_384, 200_000] {
-                let mut client = kettle.connect_by(path, suite);
-                client
-                    .send(&request("GET", &format!("/{bytes}"), "Connection: close\r\n"))
-                    .unwrap();
-                let response = client.response();
-                assert_eq!(response.header("connection"), Some("close"));
-                assert_same(&response.body, &content(bytes), path);
-                assert_eq!(client.end(), End::Orderly, "{path} {}", suite.name);
-                assert!(client.beyond().is_empty());
-            }
+    for (path, suite) in paths_and_versions() {
+        for bytes in [0, 16_384, 200_000] {
+            let mut client = kettle.connect_by(path, suite);
+            client.send(&request("GET", &format!("/{bytes}"), "Connection: close\r\n")).unwrap();
+            let response = client.response();
+            assert_eq!(response.header("connection"), Some("close"));
+            assert_same(&response.body, &content(bytes), path);
+            assert_eq!(client.end(), End::Orderly, "{path} {}", suite.name);
+            assert!(client.beyond().is_empty());
         }
     }
 }
@@ -27,25 +23,23 @@ fn a_response_that_announced_the_end_is_followed_by_close_notify() {
 fn a_closing_download_reaches_slow_clients_whole() {
     let bytes = 1 << 20;
     let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[bytes]));
-    for path in paths_here() {
-        for suite in ONE_OF_EACH_VERSION {
-            let address = kettle.address_by(path);
-            let download = || {
-                let mut client = Dialer::suite(suite).reading_slowly().connect(address);
-                let target = format!("/{bytes}");
-                assert_same(
-                    &client.exchange(&request("GET", &target, "Connection: close\r\n")).body,
-                    &content(bytes),
-                    path,
-                );
-                assert_eq!(client.end(), End::Orderly, "{path} {}", suite.name);
-            };
-            std::thread::scope(|threads| {
-                for _ in 0..6 {
-                    threads.spawn(download);
-                }
-            });
-        }
+    for (path, suite) in paths_and_versions() {
+        let address = kettle.address_by(path);
+        let download = || {
+            let mut client = Dialer::suite(suite).reading_slowly().connect(address);
+            let target = format!("/{bytes}");
+            assert_same(
+                &client.exchange(&request("GET", &target, "Connection: close\r\n")).body,
+                &content(bytes),
+                path,
+            );
+            assert_eq!(client.end(), End::Orderly, "{path} {}", suite.name);
+        };
+        std::thread::scope(|threads| {
+            for _ in 0..6 {
+                threads.spawn(download);
+            }
+        });
     }
     kettle.wait_until_idle();
 }
@@ -53,13 +47,11 @@ fn a_closing_download_reaches_slow_clients_whole() {
 #[test]
 fn an_error_that_ends_the_connection_is_followed_by_close_notify() {
     let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[70_000]));
-    for path in paths_here() {
-        for suite in ONE_OF_EACH_VERSION {
-            let mut client = kettle.connect_by(path, suite);
-            client.get("/70000");
-            assert_eq!(client.exchange(b"GET / HTTP/1.1\nHost: localhost\n\n").status, 400);
-            assert_eq!(client.end(), End::Orderly, "{path}");
-        }
+    for (path, suite) in paths_and_versions() {
+        let mut client = kettle.connect_by(path, suite);
+        client.get("/70000");
+        assert_eq!(client.exchange(b"GET / HTTP/1.1\nHost: localhost\n\n").status, 400);
+        assert_eq!(client.end(), End::Orderly, "{path}");
     }
 }
 

@@ -10,17 +10,11 @@ fn a_head_and_a_small_body_share_one_record() {
     for hot_file in ["hot_file = 0", "hot_file = 65536"] {
         let setup = Setup::paths(paths_here()).set("limits", hot_file).sizes(&[1, 1_000, 16_000]);
         let kettle = Kettle::start(setup.set("tls", "tickets = 0"));
-        for path in paths_here() {
-            for suite in ONE_OF_EACH_VERSION {
-                let mut client = kettle.connect_by(path, suite);
-                for bytes in [1, 1_000, 16_000] {
-                    let response = sizes_of_response(&mut client, suite, &format!("/{bytes}"), "");
-                    assert_eq!(
-                        response.records,
-                        [response.head_bytes + bytes],
-                        "{path} {hot_file}"
-                    );
-                }
+        for (path, suite) in paths_and_versions() {
+            let mut client = kettle.connect_by(path, suite);
+            for bytes in [1, 1_000, 16_000] {
+                let response = sizes_of_response(&mut client, suite, &format!("/{bytes}"), "");
+                assert_eq!(response.records, [response.head_bytes + bytes], "{path} {hot_file}");
             }
         }
     }
