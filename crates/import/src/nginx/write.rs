@@ -189,9 +189,32 @@ impl Writer<'_> {
                 (_, Fate::Guards(why)) if Term::find(name).is_none() => why,
                 _ => continue,
             };
-            let message = format!("`{}` is not carried over", spoken(directive));
-            self.output.warn(&directive.origin, message, help);
+            self.tell_of(directive, help);
         }
+    }
+
+    /// Says that a directive is not carried over, and what holds instead.
+    fn tell_of(&mut self, directive: &Directive, help: &str) {
+        let message = format!("`{}` is not carried over", spoken(directive));
+        self.output.warn(&directive.origin, message, help);
+    }
+
+    /// The same of one that is carried over in another way.
+    fn tell_of_change(&mut self, directive: &Directive, help: &str) {
+        let message = format!("`{}` is not carried over as it is", spoken(directive));
+        self.output.warn(&directive.origin, message, help);
+    }
+
+    /// The same of one whose loss comes first in the report.
+    fn tell_of_loss(&mut self, directive: &Directive, help: &str) {
+        let message = format!("`{}` is not carried over", spoken(directive));
+        self.output.lose(&directive.origin, message, help);
+    }
+
+    /// Says what is lost or closed because of a directive.
+    fn lose_by(&mut self, directive: &Directive, what: &str, help: &str) {
+        let message = format!("{what} because of `{}`", spoken(directive));
+        self.output.lose(&directive.origin, message, help);
     }
 
     /// A text of a field with words for its variables; nothing where one has none.
@@ -208,9 +231,7 @@ impl Writer<'_> {
     /// Says which directives that nobody knows may guard all of a block's servers: each of these is closed.
     fn tell_of_unknown(&mut self, scope: &Scope<'_>, block: &str) {
         for directive in unknown_guards(scope) {
-            let message =
-                format!("each server of {block} is closed because of `{}`", spoken(directive));
-            self.output.lose(&directive.origin, message, UNKNOWN_OF_ALL);
+            self.lose_by(directive, &format!("each server of {block} is closed"), UNKNOWN_OF_ALL);
         }
     }
 
@@ -229,8 +250,7 @@ impl Writer<'_> {
     fn accept_proxy(&mut self, scopes: &[&Scope<'_>], listen: &Listen) {
         let trusted: Vec<_> = scopes.iter().map(|scope| scope.all("set_real_ip_from")).collect();
         for directive in trusted.iter().flatten().filter(|it| !is_network(&it.word(0))) {
-            let message = format!("`{}` is not carried over", spoken(directive));
-            self.output.warn(&directive.origin, message, "a network is an address with a length");
+            self.tell_of(directive, "a network is an address with a length");
         }
         let is_shared =
             |network: &&str| trusted.iter().all(|own| own.iter().any(|it| it.word(0) == *network));

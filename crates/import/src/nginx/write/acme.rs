@@ -5,7 +5,6 @@ use std::path::Path;
 use kettle_config::{ANY_NAME, quoted};
 
 use super::Writer;
-use super::route::spoken;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::offer::list;
@@ -125,10 +124,9 @@ impl Writer<'_> {
                     .iter()
                     .any(|it| !names.iter().any(|own| own.eq_ignore_ascii_case(it))));
         if differs {
-            let message = format!("`{}` is not carried over as it is", spoken(wanted));
             let help =
                 format!("the certificate is for the names of the site: {}", names.join(", "));
-            self.output.warn(&wanted.origin, message, &help);
+            self.tell_of_change(wanted, &help);
         }
     }
 

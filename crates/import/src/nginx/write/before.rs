@@ -10,7 +10,7 @@ use super::answer::{Flag, Returned, returned, rewritten};
 use super::condition::{self, Asked};
 use super::phase::{DECIDES, GOES_ON, TOO_MANY, Way};
 use super::place::Spot;
-use super::route::{Answer, Key, Place, Route, spoken};
+use super::route::{Answer, Key, Place, Route};
 use super::there::asks_by_path;
 use crate::nginx::location::Shut;
 use crate::nginx::regex::{ALL, wider};
@@ -327,8 +327,7 @@ impl Writer<'_> {
             return Err(shut);
         }
         let which = if regex.is_some() { "the paths that it is for" } else { "some requests" };
-        let message = format!("{which} answer 403 because of `{}`", spoken(shut.directive));
-        self.output.lose(&shut.directive.origin, message, shut.why);
+        self.lose_by(shut.directive, &format!("{which} answer 403"), shut.why);
         self.closed += 1;
         let closed = Answer::Text("{ status = 403 }".to_owned());
         let key = Key { regex, ..so_far.key.clone() };

@@ -5,7 +5,7 @@ use kettle_config::{Expression, quoted};
 use super::Writer;
 use super::pass::Pass;
 use super::place::Spot;
-use super::route::{Setting, spoken};
+use super::route::Setting;
 use crate::nginx::location::Shut;
 use crate::nginx::regex::translated;
 use crate::nginx::scope::Scope;
@@ -60,9 +60,8 @@ impl Writer<'_> {
             match own {
                 Some(own) => entries.push(own),
                 None => {
-                    let message = format!("`{}` is not carried over", spoken(directive));
                     let help = "`backend_redirect` of a route knows the scheme, host and port that are asked for, and groups";
-                    self.output.warn(&directive.origin, message, help);
+                    self.tell_of(directive, help);
                 }
             }
         }

@@ -10,7 +10,7 @@ use super::condition;
 use super::pass::{accel_redirect, bounds};
 use super::place::Spot;
 use super::root::{Root, root_of};
-use super::route::{Answer, Place, Route, Setting, spoken};
+use super::route::{Answer, Place, Route, Setting};
 use super::target::Kind;
 use crate::nginx::location::Shut;
 use crate::nginx::map;
@@ -264,9 +264,8 @@ impl Writer<'_> {
             match said.filter(|said| !(is_fixed && said.contains('{'))) {
                 Some(said) => told.push((name.to_owned(), values(&[said]))),
                 None => {
-                    let message = format!("`{}` is not carried over", spoken(param));
                     let help = "no word of kettle says it; `params` of the route's programs has texts and words";
-                    self.output.lose(&param.origin, message, help);
+                    self.tell_of_loss(param, help);
                     // Neither a client nor kettle says it in nginx's place.
                     if name.starts_with("HTTP_") || is_told_whole && name == "PATH_INFO" {
                         told.push((name.to_owned(), "[]".to_owned()));

@@ -188,7 +188,7 @@ impl Writer<'_> {
         {
             match self.missing(scope, route, here, Led::Named(named), conditions) {
                 Ok(led) => routes = led,
-                Err(_) => self.tell_of_decision(named),
+                Err(_) => self.tell_of_loss(named, "what is not there gets 404"),
             }
         }
         if let Some(tries) = tries
@@ -385,11 +385,6 @@ impl Writer<'_> {
         Ok(Some(tries))
     }
 
-    fn tell_of_decision(&mut self, named: &Directive) {
-        let message = format!("`{}` is not carried over", spoken(named));
-        self.output.lose(&named.origin, message, "what is not there gets 404");
-    }
-
     fn tell_of_last(&mut self, directive: &Directive) {
         let message = format!("the last of `{}` is not carried over", spoken(directive));
         self.output.lose(&directive.origin, message, "what is not there gets 404");
@@ -397,8 +392,7 @@ impl Writer<'_> {
 
     /// The path where nobody is answered, in place of a location that would answer for what is not there.
     fn closed_named(&mut self, directive: &Directive, led: Led<'_>) -> String {
-        let message = format!("what is not there answers 403 because of `{}`", spoken(directive));
-        self.output.lose(&directive.origin, message, CLOSED_NAMED);
+        self.lose_by(directive, "what is not there answers 403", CLOSED_NAMED);
         self.closed += 1;
         let name = match led {
             Led::Named(named) => named.word(0),

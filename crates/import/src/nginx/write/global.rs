@@ -82,9 +82,8 @@ impl Writer<'_> {
         }
         let unbound = of("client_max_body_size").find(|it| measure::bytes(it.word(0)) == Some(0));
         if let Some(directive) = unbound.filter(|_| is_asked) {
-            let message = format!("`{}` is not carried over as it is", spoken(directive));
             let help = "bodies are stored before a backend gets them, all together up to `request_spool` below [limits]";
-            self.output.warn(&directive.origin, message, help);
+            self.tell_of_change(directive, help);
         }
     }
 
@@ -98,10 +97,9 @@ impl Writer<'_> {
         // Fields take some of it, too.
         let target = each.clamp(64, head - head / 8);
         if target < each {
-            let message = format!("`{}` is not carried over as it is", spoken(buffers));
             let help =
                 format!("a head may have {head} bytes, and {target} of them may be its target");
-            self.output.warn(&buffers.origin, message, &help);
+            self.tell_of_change(buffers, &help);
         }
         self.output.text.set("head", head, Some(&buffers.origin));
         self.output.text.set("target", target, Some(&buffers.origin));
@@ -120,9 +118,8 @@ impl Writer<'_> {
         if let Some(affinity) = find("worker_cpu_affinity") {
             self.output.text.set("pin_workers", "true", Some(&affinity.origin));
             if affinity.word(0) != "auto" || affinity.words.len() > 1 {
-                let message = format!("`{}` is not carried over as it is", spoken(affinity));
                 let help = "each worker gets a processor of those that the process may use: CPUAffinity= in its unit";
-                self.output.warn(&affinity.origin, message, help);
+                self.tell_of_change(affinity, help);
             }
         }
         match find("user") {
@@ -153,9 +150,8 @@ impl Writer<'_> {
         }
         for errors in every(main, "error_log") {
             if errors.word(0) != "stderr" {
-                let message = format!("`{}` is not carried over", spoken(errors));
                 let help = "messages go to standard error, and from there to the journal";
-                self.output.warn(&errors.origin, message, help);
+                self.tell_of(errors, help);
             }
         }
         self.common_log(https);
@@ -172,10 +168,9 @@ impl Writer<'_> {
             https.iter().flat_map(|http| every(http.inner(), name)).collect();
         let chosen = outermost.or(all.first().copied())?;
         for other in all.iter().filter(|other| other.words != chosen.words) {
-            let message = format!("`{}` is not carried over", spoken(other));
             let (file, line) = (chosen.origin.path.display(), chosen.origin.at.line);
             let help = format!("it holds for all, as {file}:{line} says");
-            self.output.warn(&other.origin, message, &help);
+            self.tell_of(other, &help);
         }
         Some(chosen)
     }

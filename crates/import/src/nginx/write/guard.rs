@@ -150,9 +150,8 @@ impl Writer<'_> {
     }
 
     pub(super) fn tell_of_limit(&mut self, limit: &Directive) {
-        let message = format!("`{}` is not carried over", spoken(limit));
         let help = "`rate_limit` of a route counts clients by their address, by one rate";
-        self.output.warn(&limit.origin, message, help);
+        self.tell_of(limit, help);
     }
 }
 

@@ -91,13 +91,11 @@ impl Writer<'_> {
         for log in https.iter().flat_map(|http| every(http.inner(), "access_log")) {
             let is_common = Some(self.log_target(log)) == self.logs.common;
             if !is_common && !self.logs.carried.contains(&log.origin) {
-                let message = format!("`{}` is not carried over", spoken(log));
-                self.output.warn(&log.origin, message, "each site and each route has one log");
+                self.tell_of(log, "each site and each route has one log");
             }
         }
         for log in streams.iter().flat_map(|stream| every(stream.inner(), "access_log")) {
-            let message = format!("`{}` is not carried over", spoken(log));
-            self.output.warn(&log.origin, message, "tunnels are logged where [log] says");
+            self.tell_of(log, "tunnels are logged where [log] says");
         }
     }
 
@@ -106,9 +104,8 @@ impl Writer<'_> {
         match log.word(0) {
             "off" => quoted("off"),
             path if path.starts_with("syslog:") || path.contains('$') => {
-                let message = format!("`{}` is not carried over as it is", spoken(log));
                 let help = "the log goes to standard output, and from there to the journal";
-                self.output.warn(&log.origin, message, help);
+                self.tell_of_change(log, help);
                 quoted("stdout")
             }
             "/dev/stdout" => quoted("stdout"),

@@ -27,9 +27,8 @@ impl Writer<'_> {
                 if is_of_files && is_only_of_missing(page) {
                     continue;
                 }
-                let message = format!("`{}` is not carried over", spoken(page));
                 let help = "`error_pages` lead errors to a path, or elsewhere";
-                self.output.warn(&page.origin, message, help);
+                self.tell_of(page, help);
                 continue;
             };
             if target.contains("{path}") {

@@ -5,7 +5,7 @@ use kettle_config::{Expression, Origin, Template, is_own_header, is_own_request_
 use super::Writer;
 use super::answer::{Known, rewritten_to};
 use super::place::Spot;
-use super::route::{Answer, Place, Route, Rule, Setting, spoken};
+use super::route::{Answer, Place, Route, Rule, Setting};
 use super::target::Kind;
 use super::tls::laxer_backend;
 use crate::nginx::location::Shut;
@@ -162,7 +162,6 @@ impl Writer<'_> {
         for directive in scope.all("proxy_set_header") {
             let (name, value) = (directive.word(0), directive.word(1));
             let lower = name.to_ascii_lowercase();
-            let message = format!("`{}` is not carried over", spoken(directive));
             match lower.as_str() {
                 "host" => host = Some(directive),
                 // Sent empty, it takes clients the change to another protocol.
@@ -175,19 +174,19 @@ impl Writer<'_> {
                 _ if is_usual(&lower, value) => {}
                 "forwarded" => {
                     let help = "kettle writes it itself: it says who asks, and for which host";
-                    self.output.warn(&directive.origin, message, help);
+                    self.tell_of(directive, help);
                 }
                 // It reaches no backend anyway.
                 _ if is_own_request_header(&lower) && value.is_empty() => {}
                 _ if is_own_header(name) || is_own_request_header(&lower) => {
                     let help = "kettle writes that header itself, to fit each request";
-                    self.output.warn(&directive.origin, message, help);
+                    self.tell_of(directive, help);
                 }
                 _ => {
                     let said = self.words(value.trim(), scope, is_moved);
                     if said.is_none() {
                         let help = "servers get none of that name, so that no client says it in nginx's place";
-                        self.output.lose(&directive.origin, message, help);
+                        self.tell_of_loss(directive, help);
                     }
                     add_line(&mut headers, name, &said.unwrap_or_default());
                     place = place.or(Some(&directive.origin));

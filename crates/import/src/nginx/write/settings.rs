@@ -211,9 +211,8 @@ impl Writer<'_> {
                     settings.push((name, bytes, directive.origin.clone()));
                 }
                 None => {
-                    let message = format!("`{}` is not carried over", spoken(directive));
                     let help = "a rate is the same for all requests of a route: write it, or a route with `when`";
-                    self.output.warn(&directive.origin, message, help);
+                    self.tell_of(directive, help);
                     break;
                 }
             }
@@ -256,8 +255,7 @@ impl Writer<'_> {
         if value.is_none() || is_modified {
             let help =
                 "`expires` of a route is a time from its answer on, `epoch`, or a map of times";
-            let message = format!("`{}` is not carried over as it is", spoken(expires));
-            self.output.warn(&expires.origin, message, help);
+            self.tell_of_change(expires, help);
         }
         value.filter(|it| !it.is_empty())
     }
@@ -287,7 +285,6 @@ impl Writer<'_> {
         for directive in scope.all("add_header") {
             let (name, value) = (directive.word(0), directive.word(1).trim());
             let always = directive.word(2) == "always";
-            let message = format!("`{}` is not carried over", spoken(directive));
             let said = self.words(&with_status(value, scope), scope, false);
             let said = said.filter(|it| !is_of_expiry(name) || !it.contains('{'));
             let by_service = said_by_service(scope, value).as_deref() == Some("set-cookie");
@@ -298,9 +295,9 @@ impl Writer<'_> {
                 headers.push(Added { name: name.to_owned(), values, always });
             } else if is_own_header(name) && !value.is_empty() {
                 let help = "kettle writes that header itself, to fit each response";
-                self.output.warn(&directive.origin, message, help);
+                self.tell_of(directive, help);
             } else if is_for_quic(directive) {
-                self.output.warn(&directive.origin, message, NO_QUIC);
+                self.tell_of(directive, NO_QUIC);
             } else if value.is_empty() {
             } else if let Some(said) = said {
                 let known = headers.iter_mut().find(|other| other.name.eq_ignore_ascii_case(name));
@@ -313,7 +310,7 @@ impl Writer<'_> {
                 headers.push(Added { name: name.to_owned(), values, always });
             } else {
                 let help = "a header says what requests say, as far as kettle has words for it";
-                self.output.warn(&directive.origin, message, help);
+                self.tell_of(directive, help);
             }
         }
         headers

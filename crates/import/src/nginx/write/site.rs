@@ -3,7 +3,7 @@
 use kettle_config::{ANY_NAME, Origin, is_site_name};
 
 use super::Writer;
-use super::route::{Answer, Route, spoken};
+use super::route::{Answer, Route};
 use super::tls::laxer_client_auth;
 use crate::nginx::listen::{self, Listen};
 use crate::nginx::location::{self, Shut, is_whole};
@@ -136,8 +136,7 @@ impl Writer<'_> {
             self.output.text.set("default", "true", origin);
         }
         if let Some(directive) = unmerged.filter(|_| !is_closed && self.tells_slashes(scope)) {
-            let message = format!("paths with `//` answer 400 because of `{}`", spoken(directive));
-            self.output.lose(&directive.origin, message, SLASHES);
+            self.lose_by(directive, "paths with `//` answer 400", SLASHES);
             self.output.text.set("refuse_double_slashes", "true", Some(&directive.origin));
         }
         let fetched = if face.in_tls { self.fetched(scope, &names) } else { None };
@@ -205,9 +204,8 @@ impl Writer<'_> {
         !scope.own().iter().all(alike) || self.maps.iter().any(Map::asks_path)
     }
 
-    fn leave_server_out(&mut self, shut: &Shut<'_>) {
-        let message = format!("the server is left out because of `{}`", spoken(shut.directive));
-        self.output.lose(&shut.directive.origin, message, shut.why);
+    pub(super) fn leave_server_out(&mut self, shut: &Shut<'_>) {
+        self.lose_by(shut.directive, "the server is left out", shut.why);
     }
 }
 

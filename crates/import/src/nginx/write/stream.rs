@@ -73,8 +73,7 @@ impl Writer<'_> {
             .or_else(|| laxer_client_auth(scope))
             .or_else(|| laxer_backend(scope).filter(|_| is_tls));
         if let Some(shut) = shut {
-            let message = format!("the server is left out because of `{}`", spoken(shut.directive));
-            self.output.lose(&shut.directive.origin, message, shut.why);
+            self.leave_server_out(&shut);
             return false;
         }
         if let Some(refused) = scope.find("ssl_reject_handshake").filter(|it| it.word(0) == "on") {
@@ -96,9 +95,8 @@ impl Writer<'_> {
                 *has_names
             }
             Some(_) => {
-                let message = format!("the server is left out because of `{}`", spoken(pass));
                 let help = "one `map $ssl_preread_server_name` decides by name";
-                self.output.lose(&pass.origin, message, help);
+                self.lose_by(pass, "the server is left out", help);
                 false
             }
             None => {
@@ -167,8 +165,11 @@ impl Writer<'_> {
                 && it.word(1).strip_prefix('$') == Some(variable)
         };
         let Some(map) = stream.inner().iter().find(is_it) else {
-            let message = format!("the server is left out because of `{}`", spoken(pass));
-            self.output.lose(&pass.origin, message, "no map tells what that stands for by name");
+            self.lose_by(
+                pass,
+                "the server is left out",
+                "no map tells what that stands for by name",
+            );
             return false;
         };
         let (sites, default) = self.entries(scope, stream, map);
@@ -233,8 +234,7 @@ impl Writer<'_> {
                     continue;
                 }
             };
-            let message = format!("`{}` is not carried over", spoken(entry));
-            self.output.warn(&entry.origin, message, help);
+            self.tell_of(entry, help);
             unwritten = unwritten.or(Some(entry));
         }
         if let Some(entry) = unwritten.filter(|_| default.take().is_some()) {
@@ -278,9 +278,8 @@ impl Writer<'_> {
         }
         let next = scope.find("proxy_next_upstream").filter(|it| it.word(0) == "off");
         if let Some(off) = next.filter(|_| target.upstream.is_some()) {
-            let message = format!("`{}` is not carried over as it is", spoken(off));
             let help = "a server that takes no connection is followed by the next, each once";
-            self.output.warn(&off.origin, message, help);
+            self.tell_of_change(off, help);
         }
         match scope.find("proxy_timeout") {
             Some(timeout) => self.time("idle_timeout", timeout, 1, 10 * 24 * 3600),
@@ -312,9 +311,8 @@ impl Writer<'_> {
     /// The cookie by which clients come back to their server.
     fn cookie(&mut self, upstream: &[Directive]) {
         for other in upstream.iter().filter(|it| it.name == "sticky" && !names_cookie(it)) {
-            let message = format!("`{}` is not carried over", spoken(other));
             let help = "`balance = \"cookie\"` of a backend keeps a client with its server by a cookie of kettle's";
-            self.output.warn(&other.origin, message, help);
+            self.tell_of(other, help);
         }
         let Some(sticky) = sticky(upstream) else { return };
         let origin = Some(&sticky.origin);
@@ -420,9 +418,8 @@ impl Writer<'_> {
         self.output.text.table("[backend.tls]", Some(place));
         let named = scope.find("proxy_ssl_name").filter(|it| it.word(0) != "$proxy_host");
         if let Some(named) = named.filter(|it| it.word(0).contains('$')) {
-            let message = format!("`{}` is not carried over", spoken(named));
             let help = "a backend shows a certificate for one name, that of `proxy_pass` where no other is written";
-            self.output.warn(&named.origin, message, help);
+            self.tell_of(named, help);
         }
         let named = named.filter(|it| !it.word(0).contains('$'));
         let host = match (named, target.upstream) {

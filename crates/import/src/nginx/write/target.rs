@@ -3,7 +3,6 @@
 use kettle_config::{BackendProtocol, Origin};
 
 use super::Writer;
-use super::route::spoken;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::field;
@@ -85,10 +84,8 @@ impl Writer<'_> {
                         "hash"
                     }
                     None => {
-                        let message =
-                            format!("`{}` is not carried over as it is", spoken(directive));
                         let help = "the client's address decides";
-                        self.output.warn(&directive.origin, message, help);
+                        self.tell_of_change(directive, help);
                         "source-hash"
                     }
                 },

@@ -6,7 +6,6 @@ use kettle_config::{Origin, quoted};
 
 use super::Writer;
 use super::acme;
-use super::route::spoken;
 use crate::nginx::location::Shut;
 use crate::nginx::measure;
 use crate::nginx::scope::Scope;
@@ -74,9 +73,8 @@ impl Writer<'_> {
             let Some(chosen) = of(name) else { continue };
             for other in scopes.iter().flat_map(|scope| scope.all(name)) {
                 if other.words != chosen.words {
-                    let message = format!("`{}` is not carried over", spoken(other));
                     let help = "it holds for all sites, as the first server says";
-                    self.output.warn(&other.origin, message, help);
+                    self.tell_of(other, help);
                 }
             }
         }
@@ -209,12 +207,7 @@ impl Writer<'_> {
                 }
                 _ => {}
             }
-            let message = format!("`{}` is not carried over", spoken(command));
-            self.output.warn(
-                &command.origin,
-                message,
-                "there is no OpenSSL; [tls] has what can be chosen",
-            );
+            self.tell_of(command, "there is no OpenSSL; [tls] has what can be chosen");
         }
     }
 
@@ -280,9 +273,7 @@ impl Writer<'_> {
             quoted(&writer.folder.join(it.word(0)).display().to_string())
         };
         if let Some(directive) = asks_responders(scope) {
-            let message =
-                format!("nobody is asked for a certificate because of `{}`", spoken(directive));
-            return self.output.lose(&directive.origin, message, NO_OCSP);
+            return self.lose_by(directive, "nobody is asked for a certificate", NO_OCSP);
         }
         let (roots_path, origin) = (path(self, roots), Some(&verify.origin));
         self.output.text.table(table, origin);
