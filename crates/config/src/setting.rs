@@ -47,7 +47,7 @@ pub(crate) use number::{
     KIB, MIB, bounds_text, number, one_number, quoted_size, size, size_pattern, size_text,
 };
 pub use place::LogTarget;
-pub(crate) use place::{LocatedPath, located_path, log_target, path, plain_path};
+pub(crate) use place::{located_path, log_target, path, plain_path};
 pub use quote::quoted;
 pub(crate) use regex::expression;
 pub use regex::{Captures, Expression, Expressions, TooLarge};

@@ -7,8 +7,8 @@ use crate::diagnostic::Help;
 use crate::located::Located;
 use crate::read::{Item, Reader};
 use crate::setting::{
-    DefaultText, LocatedPath, Settings, Template, ValueShape, ValueType, destination, located_path,
-    map_form, number, optional, read_entries, rules, settings, text,
+    DefaultText, Settings, Template, ValueShape, ValueType, destination, located_path, map_form,
+    number, optional, read_entries, rules, settings, text,
 };
 
 settings! {
@@ -71,7 +71,7 @@ impl ValueType for ErrorPages {
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
-        let kind: LocatedPath = located_path();
+        let kind = located_path();
         let mut pages = BTreeMap::new();
         for (status, _, value) in read_entries(&rules::STATUS, item, reader)? {
             let Ok(status) = status.parse() else { continue };

@@ -4,11 +4,12 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Component, Path, PathBuf};
 
-use super::network::{Address, Network, network_text};
+use super::network::{Address, Network, network_text, networks_of};
 use super::quote::quoted;
 use super::rules::{Guess, TextRule, Wrong};
+use super::section::meaning;
 use super::server_address::{UNIX, unix_path};
-use super::text::{Texts, texts};
+use super::text::texts;
 use super::{DefaultText, ValueShape, ValueType, address};
 use crate::located::Located;
 use crate::read::{Item, Reader};
@@ -176,34 +177,11 @@ impl Believed {
 }
 
 /// A list of those who are believed, possibly empty.
-pub(crate) fn believed() -> BelievedKind {
-    BelievedKind { texts: texts(&BELIEVED, &[]) }
-}
-
-pub(crate) struct BelievedKind {
-    texts: Texts,
-}
-
-impl ValueType for BelievedKind {
-    type Value = Believed;
-
-    fn default_value(&self) -> Believed {
-        Believed::default()
-    }
-
-    fn shape(&self) -> ValueShape {
-        self.texts.shape()
-    }
-
-    fn default_text(&self) -> DefaultText {
-        self.texts.default_text()
-    }
-
-    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Believed> {
-        let texts = self.texts.read(item, reader)?;
-        let networks = texts.iter().filter_map(|text| Network::parse(text).ok()).collect();
-        Some(Believed { networks, unix: texts.iter().any(|text| text == UNIX) })
-    }
+pub(crate) fn believed() -> impl ValueType<Value = Believed> {
+    meaning(texts(&BELIEVED, &[]), |texts| Believed {
+        networks: networks_of(&texts),
+        unix: texts.iter().any(|text| text == UNIX),
+    })
 }
 
 /// A network, or `unix:`.

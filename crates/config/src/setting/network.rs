@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::quote::quoted;
 use super::rules::{Guess, TextRule, Wrong};
-use super::text::{Texts, texts};
+use super::section::meaning;
+use super::text::texts;
 use super::{DefaultText, ValueShape, ValueType};
 use crate::diagnostic::Help;
 use crate::read::{Item, Reader};
@@ -235,33 +236,13 @@ fn first_of(address: IpAddr, prefix_bits: u8) -> IpAddr {
 }
 
 /// A list of networks, possibly empty.
-pub(crate) fn networks() -> Networks {
-    Networks { texts: texts(&NETWORK, &[]) }
+pub(crate) fn networks() -> impl ValueType<Value = Vec<Network>> {
+    meaning(texts(&NETWORK, &[]), |texts| networks_of(&texts))
 }
 
-pub(crate) struct Networks {
-    texts: Texts,
-}
-
-impl ValueType for Networks {
-    type Value = Vec<Network>;
-
-    fn default_value(&self) -> Vec<Network> {
-        Vec::new()
-    }
-
-    fn shape(&self) -> ValueShape {
-        self.texts.shape()
-    }
-
-    fn default_text(&self) -> DefaultText {
-        self.texts.default_text()
-    }
-
-    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Vec<Network>> {
-        let texts = self.texts.read(item, reader)?;
-        Some(texts.iter().filter_map(|text| Network::parse(text).ok()).collect())
-    }
+/// Reads those of these texts that are networks.
+pub(super) fn networks_of(texts: &[String]) -> Vec<Network> {
+    texts.iter().filter_map(|text| Network::parse(text).ok()).collect()
 }
 
 /// A network, or one address.

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use toml::de::DeValue;
 
 use super::quote::quoted;
+use super::section::{WithPlace, located};
 use super::{DefaultText, ValueShape, ValueType};
 use crate::diagnostic::Help;
-use crate::located::Located;
 use crate::read::{Item, Reader};
 
 fn read_path(item: &Item<'_>, reader: &mut Reader<'_>, is_log: bool) -> Option<PathBuf> {
@@ -75,31 +75,8 @@ impl ValueType for PathSetting {
 }
 
 /// A path that keeps its place, because what it leads to is looked at later.
-pub(crate) fn located_path() -> LocatedPath {
-    LocatedPath
-}
-
-pub(crate) struct LocatedPath;
-
-impl ValueType for LocatedPath {
-    type Value = Located<PathBuf>;
-
-    fn default_value(&self) -> Located<PathBuf> {
-        Located::not_written(PathBuf::new())
-    }
-
-    fn shape(&self) -> ValueShape {
-        ValueShape::Path
-    }
-
-    fn default_text(&self) -> DefaultText {
-        DefaultText::Required
-    }
-
-    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Located<PathBuf>> {
-        let path = read_path(item, reader, false)?;
-        Some(Located::new(path, reader.source().position(item.span().start)))
-    }
+pub(crate) fn located_path() -> WithPlace<PathSetting> {
+    located(path())
 }
 
 /// The target of a log.

@@ -8,11 +8,11 @@ use std::ops::Range;
 
 use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
+use super::ValueType;
 use super::fault::Fault;
 use super::rules::{Guess, TextRule, Wrong};
-use super::text::read_text;
-use super::{DefaultText, ValueShape, ValueType};
-use crate::read::{Item, Reader};
+use super::section::{meaning, optional};
+use super::text::text;
 
 /// A regular expression. Copies share what it was compiled to.
 #[derive(Clone)]
@@ -156,34 +156,9 @@ impl Expressions {
 #[derive(Clone, Copy, Debug)]
 pub struct TooLarge;
 
-/// An expression that may be absent; `meaning` says what then holds.
-pub(crate) fn expression(meaning: &'static str) -> OptionalExpression {
-    OptionalExpression { meaning }
-}
-
-pub(crate) struct OptionalExpression {
-    meaning: &'static str,
-}
-
-impl ValueType for OptionalExpression {
-    type Value = Option<Expression>;
-
-    fn default_value(&self) -> Option<Expression> {
-        None
-    }
-
-    fn shape(&self) -> ValueShape {
-        ValueShape::Text(&EXPRESSION)
-    }
-
-    fn default_text(&self) -> DefaultText {
-        DefaultText::Unset(self.meaning)
-    }
-
-    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Option<Expression>> {
-        let text = read_text(&EXPRESSION, item, reader)?;
-        Some(compile(&text).ok().map(|compiled| Expression { compiled }))
-    }
+/// An expression that may be absent; `absent` says what then holds.
+pub(crate) fn expression(absent: &'static str) -> impl ValueType<Value = Option<Expression>> {
+    meaning(optional(text(&EXPRESSION, ""), absent), |text| Expression::new(&text?).ok())
 }
 
 fn compile(text: &str) -> Result<Regex, Wrong> {

@@ -1,9 +1,11 @@
-//! Tables of settings: one, or several under the same name; and settings that may be absent.
+//! Tables of settings: one, or several under the same name; and kinds made of others: settings that may be absent, must be written,
+//! keep their places or are kept as something else.
 
 use std::marker::PhantomData;
 
 use super::{DefaultText, Section, Setting, Table, ValueShape, ValueType};
 use crate::diagnostic::Help;
+use crate::located::Located;
 use crate::read::{Item, Reader};
 
 /// A struct declared with `settings!`.
@@ -197,5 +199,65 @@ impl<K: ValueType> ValueType for Required<K> {
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<K::Value> {
         self.kind.read(item, reader)
+    }
+}
+
+/// A setting that must be written and keeps its place.
+pub(crate) fn located<K: ValueType>(kind: K) -> WithPlace<K> {
+    WithPlace { kind }
+}
+
+pub(crate) struct WithPlace<K> {
+    kind: K,
+}
+
+impl<K: ValueType> ValueType for WithPlace<K> {
+    type Value = Located<K::Value>;
+
+    fn default_value(&self) -> Self::Value {
+        Located::not_written(self.kind.default_value())
+    }
+
+    fn shape(&self) -> ValueShape {
+        self.kind.shape()
+    }
+
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Required
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
+        let value = self.kind.read(item, reader)?;
+        Some(Located::new(value, reader.source().position(item.span().start)))
+    }
+}
+
+/// A setting that is kept as what its value means.
+pub(crate) fn meaning<K: ValueType, T>(kind: K, means: fn(K::Value) -> T) -> Meaning<K, T> {
+    Meaning { kind, means }
+}
+
+pub(crate) struct Meaning<K: ValueType, T> {
+    kind: K,
+    means: fn(K::Value) -> T,
+}
+
+impl<K: ValueType, T> ValueType for Meaning<K, T> {
+    type Value = T;
+
+    fn default_value(&self) -> T {
+        (self.means)(self.kind.default_value())
+    }
+
+    fn shape(&self) -> ValueShape {
+        self.kind.shape()
+    }
+
+    fn default_text(&self) -> DefaultText {
+        self.kind.default_text()
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<T> {
+        self.kind.read(item, reader).map(self.means)
     }
 }

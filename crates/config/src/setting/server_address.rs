@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use super::quote::quoted;
 use super::rules::{Guess, TextRule, Wrong, host_name};
-use super::text::read_text;
-use super::{DefaultText, LocatedPath, ValueShape, ValueType, located_path};
+use super::section::{WithPlace, located};
+use super::text::Read;
+use super::{DefaultText, ValueShape, ValueType, located_path};
 use crate::located::Located;
 use crate::read::{Item, Reader};
 
@@ -122,32 +123,9 @@ static SERVER_ADDRESS: TextRule = TextRule {
 };
 
 /// The address of a server, with its place in the file.
-pub(crate) fn located_server_address() -> LocatedServerAddress {
-    LocatedServerAddress
-}
-
-pub(crate) struct LocatedServerAddress;
-
-impl ValueType for LocatedServerAddress {
-    type Value = Located<ServerAddress>;
-
-    fn default_value(&self) -> Self::Value {
-        Located::not_written(ServerAddress::default())
-    }
-
-    fn shape(&self) -> ValueShape {
-        ValueShape::Text(&SERVER_ADDRESS)
-    }
-
-    fn default_text(&self) -> DefaultText {
-        DefaultText::Required
-    }
-
-    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
-        let text = read_text(&SERVER_ADDRESS, item, reader)?;
-        let address = parse(&text).ok()?;
-        Some(Located::new(address, reader.source().position(item.span().start)))
-    }
+pub(crate) fn located_server_address() -> WithPlace<Read<ServerAddress>> {
+    let read = |text: &str| parse(text).ok();
+    located(Read { rule: &SERVER_ADDRESS, read, none: ServerAddress::default })
 }
 
 /// The authorities that are trusted.
@@ -183,10 +161,9 @@ impl ValueType for RootsKind {
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Roots> {
-        let file: LocatedPath = located_path();
         match item.as_str() {
             Some("system") => Some(Roots::System),
-            _ => file.read(item, reader).map(Roots::File),
+            _ => located_path().read(item, reader).map(Roots::File),
         }
     }
 }

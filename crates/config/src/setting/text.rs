@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::quote::quoted;
 use super::rules::TextRule;
+use super::section::{WithPlace, located};
 use super::{DefaultText, ValueShape, ValueType};
 use crate::diagnostic::Help;
 use crate::located::Located;
@@ -90,33 +91,8 @@ impl<T> ValueType for Read<T> {
 }
 
 /// One text that keeps its place.
-pub(crate) fn located_text(rule: &'static TextRule) -> LocatedText {
-    LocatedText { rule }
-}
-
-pub(crate) struct LocatedText {
-    rule: &'static TextRule,
-}
-
-impl ValueType for LocatedText {
-    type Value = Located<String>;
-
-    fn default_value(&self) -> Located<String> {
-        Located::not_written(String::new())
-    }
-
-    fn shape(&self) -> ValueShape {
-        ValueShape::Text(self.rule)
-    }
-
-    fn default_text(&self) -> DefaultText {
-        DefaultText::Required
-    }
-
-    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Located<String>> {
-        let text = read_text(self.rule, item, reader)?;
-        Some(Located::new(text, reader.source().position(item.span().start)))
-    }
+pub(crate) fn located_text(rule: &'static TextRule) -> WithPlace<Text> {
+    located(text(rule, ""))
 }
 
 /// A text, or `"off"` for none.

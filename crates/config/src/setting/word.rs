@@ -3,6 +3,7 @@
 use toml::de::DeValue;
 
 use super::quote::quoted;
+use super::section::meaning;
 use super::{DefaultText, ValueShape, ValueType};
 use crate::diagnostic::Help;
 use crate::read::{Item, Reader};
@@ -215,29 +216,7 @@ const LEVELS: [(&str, &str); 5] = [
 
 /// The level of the program's own messages.
 pub(crate) fn level(default: &'static str) -> impl ValueType<Value = String> {
-    Level(KnownWord { words: &LEVELS, default })
-}
-
-struct Level(KnownWord);
-
-impl ValueType for Level {
-    type Value = String;
-
-    fn default_value(&self) -> String {
-        self.0.default_value().to_owned()
-    }
-
-    fn shape(&self) -> ValueShape {
-        self.0.shape()
-    }
-
-    fn default_text(&self) -> DefaultText {
-        self.0.default_text()
-    }
-
-    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<String> {
-        self.0.read(item, reader).map(str::to_owned)
-    }
+    meaning(KnownWord { words: &LEVELS, default }, str::to_owned)
 }
 
 /// One of a few words with their meanings; the first is the default.
