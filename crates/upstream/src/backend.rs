@@ -273,4 +273,4 @@ fn name_of(settings: &BackendServer) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

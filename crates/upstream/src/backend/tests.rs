@@ -15,10 +15,10 @@ mod connecting;
 mod queueing;
 mod reloads;
 
-const CLIENT: ClientHost = ClientHost::Ip(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)));
+pub(crate) const CLIENT: ClientHost = ClientHost::Ip(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)));
 
 /// Servers of a backend called `app`, as settings.
-fn settings(servers: Vec<BackendServer>) -> kettle_config::Backend {
+pub(crate) fn settings(servers: Vec<BackendServer>) -> kettle_config::Backend {
     kettle_config::Backend {
         name: Located::not_written("app".to_owned()),
         servers,
@@ -26,16 +26,16 @@ fn settings(servers: Vec<BackendServer>) -> kettle_config::Backend {
     }
 }
 
-fn at(address: impl ToString) -> BackendServer {
+pub(crate) fn at(address: impl ToString) -> BackendServer {
     let address = ServerAddress::parse(&address.to_string()).unwrap();
     BackendServer { address: Located::not_written(address), ..BackendServer::default() }
 }
 
-fn app(settings: &kettle_config::Backend) -> Arc<Backend> {
+pub(crate) fn app(settings: &kettle_config::Backend) -> Arc<Backend> {
     Arc::clone(Backends::new(std::slice::from_ref(settings), None).find("app").unwrap())
 }
 
-async fn listener() -> TcpListener {
+pub(crate) async fn listener() -> TcpListener {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap()
 }
 

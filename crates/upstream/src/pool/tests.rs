@@ -1,12 +1,12 @@
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use kettle_config::{BackendServer, Located};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 use crate::backend::Backends;
+use crate::backend::tests::{self, CLIENT, at, listener};
 use crate::{InFlight, Trace};
 
 /// A backend with one server.
@@ -24,13 +24,8 @@ fn in_force_with(
     before: Option<&Backends>,
     settings: kettle_config::Backend,
 ) -> (Backends, Upstreams) {
-    let address = ServerAddress::parse(&address.to_string()).unwrap();
-    let address = Located::not_written(address);
-    let settings = kettle_config::Backend {
-        name: Located::not_written("app".to_owned()),
-        servers: vec![BackendServer { address, ..BackendServer::default() }],
-        ..settings
-    };
+    let kettle_config::Backend { name, servers, .. } = tests::settings(vec![at(address)]);
+    let settings = kettle_config::Backend { name, servers, ..settings };
     let backends = Backends::new(&[settings], before);
     let upstreams = Upstreams::new(&backends, &HashMap::new());
     (backends, upstreams)
@@ -38,7 +33,7 @@ fn in_force_with(
 
 /// Keeps a connection to the only server of `app`, and returns its far end.
 async fn keep_one(pool: &Rc<Pool>, app: &Arc<Upstream>, server: &TcpListener) -> TcpStream {
-    let mut attempts = app.backend.attempts(IpAddr::from(Ipv4Addr::LOCALHOST).into());
+    let mut attempts = app.backend.attempts(CLIENT);
     let (mut upstream, mut trace) = (Arc::clone(app), Trace::default());
     let begun = InFlight::begin(&mut upstream, pool, &mut attempts, crate::Reuse::Any, &mut trace);
     let InFlight { link, lease, .. } = begun.await.unwrap();
@@ -49,7 +44,7 @@ async fn keep_one(pool: &Rc<Pool>, app: &Arc<Upstream>, server: &TcpListener) ->
 
 #[tokio::test]
 async fn a_connection_is_kept_for_as_long_as_its_server_s_name_has_its_address() {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let listener = listener().await;
     let (here, elsewhere) = (listener.local_addr().unwrap(), SocketAddr::from(([192, 0, 2, 1], 1)));
     let (pool, app) = (Rc::<Pool>::default(), app("app.example:1"));
     let server = &app.backend.servers[0];
@@ -68,7 +63,7 @@ async fn a_connection_is_kept_for_as_long_as_its_server_s_name_has_its_address()
 
 #[tokio::test]
 async fn what_no_backend_in_force_leads_to_is_not_kept() {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let listener = listener().await;
     let address = listener.local_addr().unwrap();
     let (before, upstreams) = in_force(address, None);
     let (pool, app) = (Rc::<Pool>::default(), upstreams.find("app").unwrap());
@@ -90,7 +85,7 @@ async fn what_no_backend_in_force_leads_to_is_not_kept() {
 
 #[tokio::test]
 async fn connections_are_kept_for_as_long_as_the_configuration_in_force_says() {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let listener = listener().await;
     let address = listener.local_addr().unwrap();
     let (before, upstreams) = in_force(address, None);
     let (pool, app) = (Rc::<Pool>::default(), upstreams.find("app").unwrap());
@@ -118,7 +113,7 @@ fn untils(pool: &Pool) -> Vec<Instant> {
 
 #[tokio::test]
 async fn those_of_a_burst_that_are_too_many_stay_for_a_moment() {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let listener = listener().await;
     let settings = kettle_config::Backend { keep_alive: Some(2), ..Default::default() };
     let upstreams = in_force_with(listener.local_addr().unwrap(), None, settings).1;
     let (pool, app) = (Rc::<Pool>::default(), upstreams.find("app").unwrap());

@@ -2,29 +2,20 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use kettle_config::{BackendServer, BackendTls, Located};
+use kettle_config::{BackendTls, Located};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::sleep;
 
 use super::*;
+use crate::backend::tests::{self, listener};
 use crate::backend::{BackendTasks, Backends, Health};
 
-async fn listener() -> TcpListener {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap()
-}
-
 fn settings(address: SocketAddr, check: Check) -> kettle_config::Backend {
-    let address = Located::not_written(ServerAddress::Socket(address));
-    kettle_config::Backend {
-        name: Located::not_written("app".to_owned()),
-        servers: vec![BackendServer { address, ..BackendServer::default() }],
-        check: Some(check),
-        ..kettle_config::Backend::default()
-    }
+    kettle_config::Backend { check: Some(check), ..tests::settings(vec![tests::at(address)]) }
 }
 
 fn backend(settings: kettle_config::Backend) -> Arc<Backend> {
-    Arc::clone(Backends::new(&[settings], None).find("app").unwrap())
+    tests::app(&settings)
 }
 
 /// The handshake of a backend without TLS.

@@ -3,21 +3,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
-use kettle_config::{BackendServer, Located, ServerAddress};
 use tokio::task::LocalSet;
 use tokio::time::{Instant, advance};
 
 use super::*;
-use crate::backend::{Backends, Health};
+use crate::backend::Health;
+use crate::backend::tests::{app, at, settings};
 
 fn backend() -> Arc<Backend> {
-    let address = Located::not_written(ServerAddress::parse("db.example:5432").unwrap());
-    let settings = kettle_config::Backend {
-        name: Located::not_written("app".to_owned()),
-        servers: vec![BackendServer { address, ..BackendServer::default() }],
-        ..kettle_config::Backend::default()
-    };
-    Arc::clone(Backends::new(&[settings], None).find("app").unwrap())
+    app(&settings(vec![at("db.example:5432")]))
 }
 
 type LookUp = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;

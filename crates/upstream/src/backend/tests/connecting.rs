@@ -1,4 +1,5 @@
 use kettle_runtime::metrics::Shape;
+use tokio::net::{UnixListener, UnixStream};
 
 use super::*;
 
@@ -172,12 +173,28 @@ async fn each_server_is_tried_once_and_the_last_failure_is_told() {
     assert_eq!((tries, count(&app, 2, Outcome::NoSocket)), (2, 1));
 }
 
+/// A server with a Unix socket, and what listens at it.
+fn unix(folder: &tempfile::TempDir) -> (UnixListener, BackendServer) {
+    let path = folder.path().join("app.sock");
+    (UnixListener::bind(&path).unwrap(), at(format!("unix:{}", path.display())))
+}
+
+/// Fills the backlog of a Unix socket, until one more connection does not fit.
+async fn fill(listener: &UnixListener) -> Vec<UnixStream> {
+    rustix::net::listen(listener, 0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut kept = Vec::new();
+    while let Ok(stream) = UnixStream::connect(address.as_pathname().unwrap()).await {
+        kept.push(stream);
+    }
+    kept
+}
+
 #[tokio::test]
 async fn a_unix_socket_is_a_server_too() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("app.sock");
-    let listener = tokio::net::UnixListener::bind(&path).unwrap();
-    let app = app(&settings(vec![at(format!("unix:{}", path.display()))]));
+    let (listener, server) = unix(&folder);
+    let app = app(&settings(vec![server]));
     let connected = app.connect(CLIENT).await.unwrap();
     assert!(matches!(connected.socket, Socket::Unix(_)));
     listener.accept().await.unwrap();
@@ -186,17 +203,11 @@ async fn a_unix_socket_is_a_server_too() {
 #[tokio::test]
 async fn a_unix_socket_with_a_full_backlog_is_waited_for() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("app.sock");
-    let listener = tokio::net::UnixListener::bind(&path).unwrap();
-    rustix::net::listen(&listener, 0).unwrap();
-    let mut settings = settings(vec![at(format!("unix:{}", path.display()))]);
+    let (listener, server) = unix(&folder);
+    let kept = fill(&listener).await;
+    let mut settings = settings(vec![server]);
     settings.connect_timeout = Duration::from_secs(60);
     let app = app(&settings);
-    let mut kept = Vec::new();
-    // Until one does not fit any more.
-    while let Ok(stream) = tokio::net::UnixStream::connect(&path).await {
-        kept.push(stream);
-    }
     let (connected, ()) = tokio::join!(app.connect(CLIENT), async {
         for _ in 0..=kept.len() {
             listener.accept().await.unwrap();
@@ -208,14 +219,9 @@ async fn a_unix_socket_with_a_full_backlog_is_waited_for() {
 #[tokio::test(start_paused = true)]
 async fn a_unix_socket_whose_backlog_stays_full_has_the_same_time_as_others() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("app.sock");
-    let listener = tokio::net::UnixListener::bind(&path).unwrap();
-    rustix::net::listen(&listener, 0).unwrap();
-    let mut kept = Vec::new();
-    while let Ok(stream) = tokio::net::UnixStream::connect(&path).await {
-        kept.push(stream);
-    }
-    let app = app(&settings(vec![at(format!("unix:{}", path.display()))]));
+    let (listener, server) = unix(&folder);
+    let _kept = fill(&listener).await;
+    let app = app(&settings(vec![server]));
     let error = app.connect(CLIENT).await.unwrap_err();
     assert_eq!(error.reason(), "timeout");
 }
