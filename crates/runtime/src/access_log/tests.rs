@@ -60,6 +60,20 @@ fn entry() -> ResponseEntry<'static> {
     }
 }
 
+/// Writes an entry in a format.
+fn line(
+    write: impl Fn(&mut Vec<u8>, &mut TimeTexts, &ResponseEntry<'_>),
+    entry: &ResponseEntry<'_>,
+) -> String {
+    let mut out = Vec::new();
+    write(&mut out, &mut TimeTexts::default(), entry);
+    String::from_utf8(out).unwrap()
+}
+
+fn json_line(entry: &ResponseEntry<'_>) -> serde_json::Value {
+    serde_json::from_str(&line(write_json, entry)).unwrap()
+}
+
 fn json_string(bytes: &[u8]) -> String {
     let mut out = Vec::new();
     write_json_string(&mut out, bytes);
@@ -83,16 +97,21 @@ fn started(directory: &tempfile::TempDir) -> (PathBuf, AccessLog, WorkerLog, Arc
     (path, log, worker, dropped)
 }
 
+/// Holds that a log that has no line yet still takes one.
+fn takes_a_line(path: &Path, log: AccessLog, worker: &WorkerLog) {
+    worker.record(&Destination::Common, &entry());
+    drop(log);
+    assert_eq!(lines_of(path), 1);
+}
+
 fn lines_of(path: &Path) -> usize {
     std::fs::read_to_string(path).unwrap().lines().count()
 }
 
 #[test]
 fn json_line_has_every_field() {
-    let mut out = Vec::new();
-    write_json(&mut out, &mut TimeTexts::default(), &entry());
     assert_eq!(
-        String::from_utf8(out).unwrap(),
+        line(write_json, &entry()),
         concat!(
             r#"{"time":"2026-11-21T21:15:47.042Z","remote":"192.0.2.7","remote_port":40000,"#,
             r#""server_name":"example.org","host":"example.org:8443","method":"GET","#,
@@ -108,10 +127,8 @@ fn json_line_has_every_field() {
 
 #[test]
 fn combined_line_starts_as_other_servers_write_it() {
-    let mut out = Vec::new();
-    write_combined(&mut out, &mut TimeTexts::default(), &entry());
     assert_eq!(
-        String::from_utf8(out).unwrap(),
+        line(write_combined, &entry()),
         concat!(
             r#"192.0.2.7 - - [21/Nov/2026:21:15:47 +0000] "GET /a?b HTTP/1.1" 200 70000 "-" "#,
             r#""curl/8" path=user reason=kernel_lacks_suite tls=TLSv1.3 "#,
@@ -125,38 +142,26 @@ fn combined_line_starts_as_other_servers_write_it() {
 
 #[test]
 fn a_plain_line_has_the_fields_that_others_count() {
-    let mut out = Vec::new();
-    write_combined_plain(&mut out, &mut TimeTexts::default(), &entry());
     let expected = "192.0.2.7 - - [21/Nov/2026:21:15:47 +0000] \"GET /a?b HTTP/1.1\" 200 70000 \"-\" \"curl/8\"\n";
-    assert_eq!(String::from_utf8(out).unwrap(), expected);
+    assert_eq!(line(write_combined_plain, &entry()), expected);
 }
 
 #[test]
 fn a_port_that_nobody_said_is_left_out() {
-    let mut out = Vec::new();
     let remote = SocketAddr::from(([192, 0, 2, 7], 0));
-    write_json(
-        &mut out,
-        &mut TimeTexts::default(),
-        &ResponseEntry { remote: remote.into(), ..entry() },
-    );
-    let line: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    let line = json_line(&ResponseEntry { remote: remote.into(), ..entry() });
     assert_eq!((&line["remote"], line.get("remote_port")), (&"192.0.2.7".into(), None));
 }
 
 #[test]
 fn a_line_of_plain_http_says_nothing_of_tls() {
     let entry = ResponseEntry { session: None, reason: None, status: 308, ..entry() };
-    let mut out = Vec::new();
-    write_json(&mut out, &mut TimeTexts::default(), &entry);
-    let line: serde_json::Value = serde_json::from_slice(&out).unwrap();
-    assert_eq!((&line["status"], &line["host"]), (&308.into(), &"example.org:8443".into()));
+    let json = json_line(&entry);
+    assert_eq!((&json["status"], &json["host"]), (&308.into(), &"example.org:8443".into()));
     for name in ["server_name", "tls_version", "suite", "group", "resumed", "client"] {
-        assert_eq!(line.get(name), None, "{name}");
+        assert_eq!(json.get(name), None, "{name}");
     }
-    let mut out = Vec::new();
-    write_combined(&mut out, &mut TimeTexts::default(), &entry);
-    let line = String::from_utf8(out).unwrap();
+    let line = line(write_combined, &entry);
     assert!(line.contains(" path=user reason=- tls=- suite=- group=- resumed=- host="), "{line}");
     assert!(line.contains(" server_name=\"-\" "), "{line}");
 }
@@ -164,7 +169,6 @@ fn a_line_of_plain_http_says_nothing_of_tls() {
 #[test]
 fn hostile_bytes_leave_json_valid_and_on_one_line() {
     let hostile: Vec<u8> = (0..=255).collect();
-    let mut out = Vec::new();
     let entry = ResponseEntry {
         method: &hostile,
         target: &hostile,
@@ -173,22 +177,18 @@ fn hostile_bytes_leave_json_valid_and_on_one_line() {
         user_agent: Some(&hostile),
         ..entry()
     };
-    write_json(&mut out, &mut TimeTexts::default(), &entry);
-    assert_eq!(out.iter().filter(|byte| **byte == b'\n').count(), 1);
-    let parsed: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(line(write_json, &entry).matches('\n').count(), 1);
     let latin: String = hostile.iter().map(|byte| char::from(*byte)).collect();
-    assert_eq!(parsed["target"], latin);
+    assert_eq!(json_line(&entry)["target"], latin);
 }
 
 #[test]
 fn hostile_bytes_leave_combined_on_one_line_of_printable_ascii() {
     let hostile: Vec<u8> = (0..=255).collect();
-    let mut out = Vec::new();
     let entry = ResponseEntry { target: &hostile, user_agent: Some(&hostile), ..entry() };
-    write_combined(&mut out, &mut TimeTexts::default(), &entry);
-    let (last, line) = out.split_last().unwrap();
-    assert_eq!(*last, b'\n');
-    assert!(line.iter().all(|byte| matches!(byte, 0x20..=0x7e)));
+    let line = line(write_combined, &entry);
+    let line = line.strip_suffix('\n').unwrap();
+    assert!(line.bytes().all(|byte| matches!(byte, 0x20..=0x7e)));
 }
 
 #[test]
@@ -211,10 +211,8 @@ fn valid_utf8_stays_and_control_characters_do_not() {
 
 #[test]
 fn unparsed_request_has_a_dash_for_its_line() {
-    let mut out = Vec::new();
     let entry = ResponseEntry { method: b"", target: b"", version: "", status: 400, ..entry() };
-    write_combined(&mut out, &mut TimeTexts::default(), &entry);
-    let line = String::from_utf8(out).unwrap();
+    let line = line(write_combined, &entry);
     assert!(line.contains(r#"] "-" 400 "#), "{line}");
 }
 
@@ -253,9 +251,7 @@ fn settings_that_cannot_be_opened_change_nothing() {
     let (path, log, worker, _) = started(&directory);
     let missing = settings(&directory.path().join("missing/access.log"));
     assert!(block_on(log.reconfigure(&missing, HashSet::new())).is_err());
-    worker.record(&Destination::Common, &entry());
-    drop(log);
-    assert_eq!(lines_of(&path), 1);
+    takes_a_line(&path, log, &worker);
 }
 
 #[test]
@@ -274,12 +270,9 @@ fn a_log_turned_off_takes_no_lines() {
 fn lines_beyond_the_backlog_are_dropped_and_counted() {
     let directory = tempfile::tempdir().unwrap();
     let (path, log, _, dropped) = started(&directory);
-    let stuck = AccessLogWithoutWriter::new(&log);
-    let mut line = Vec::new();
-    write_combined(&mut line, &mut TimeTexts::default(), &entry());
-    let room = (stuck.buffer_bytes * BACKLOG_BUFFERS).div_ceil(line.len());
+    let (stuck, room) = without_writer(&log);
     for _ in 0..room + 5 {
-        stuck.worker.record(&Destination::Common, &entry());
+        stuck.record(&Destination::Common, &entry());
     }
     assert_eq!(dropped.load(Relaxed), 5);
     drop(log);
@@ -333,41 +326,29 @@ fn a_log_of_its_own_that_cannot_be_opened_is_named_and_changes_nothing() {
     let missing = LogTarget::Path(directory.path().join("missing/own.log"));
     let refusal = block_on(log.reconfigure(&other, [missing.clone()].into())).unwrap_err();
     assert_eq!(refusal.target, Some(missing));
-    worker.record(&Destination::Common, &entry());
-    drop(log);
-    assert_eq!(lines_of(&path), 1);
+    takes_a_line(&path, log, &worker);
 }
 
 #[test]
 fn the_bound_of_a_worker_holds_for_all_its_logs_together() {
     let directory = tempfile::tempdir().unwrap();
     let (_, log, _, dropped) = started(&directory);
-    let stuck = AccessLogWithoutWriter::new(&log);
-    let mut line = Vec::new();
-    write_combined(&mut line, &mut TimeTexts::default(), &entry());
-    let room = (stuck.buffer_bytes * BACKLOG_BUFFERS).div_ceil(line.len());
+    let (stuck, room) = without_writer(&log);
     let own = |name: &str| Destination::Own(Arc::new(LogTarget::Path(name.into())));
     for destination in [own("/a"), own("/b"), Destination::Common].iter().cycle().take(room + 5) {
-        stuck.worker.record(destination, &entry());
+        stuck.record(destination, &entry());
     }
     assert_eq!(dropped.load(Relaxed), 5);
     drop(log);
 }
 
-/// A worker whose buffer no writer ever takes.
-struct AccessLogWithoutWriter {
-    worker: WorkerLog,
-    buffer_bytes: usize,
-}
-
-impl AccessLogWithoutWriter {
-    fn new(log: &AccessLog) -> Self {
-        let buffer_bytes = 8 * 1024;
-        log.shared.buffer_bytes.store(buffer_bytes, Relaxed);
-        let worker = log.worker(0).unwrap();
-        let worker = WorkerLog { pending: Arc::default(), ..worker };
-        Self { worker, buffer_bytes }
-    }
+/// A worker whose buffer no writer ever takes, and the number of lines that it has room for.
+fn without_writer(log: &AccessLog) -> (WorkerLog, usize) {
+    let buffer_bytes = 8 * 1024;
+    log.shared.buffer_bytes.store(buffer_bytes, Relaxed);
+    let worker = WorkerLog { pending: Arc::default(), ..log.worker(0).unwrap() };
+    let line = line(write_combined, &entry());
+    (worker, (buffer_bytes * BACKLOG_BUFFERS).div_ceil(line.len()))
 }
 
 #[test]
@@ -408,20 +389,14 @@ fn a_pipe_that_nobody_reads_is_refused_and_the_log_goes_on() {
     mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
     let refusal = block_on(log.reconfigure(&settings(&pipe), HashSet::new())).unwrap_err();
     assert_ne!(refusal.error.kind(), std::io::ErrorKind::TimedOut);
-    worker.record(&Destination::Common, &entry());
-    drop(log);
-    assert_eq!(lines_of(&path), 1);
+    takes_a_line(&path, log, &worker);
 }
 
 const PIPE_BYTES_USUAL: usize = 64 * 1024;
 
 #[test]
 fn the_short_format_is_for_people() {
-    let short = |entry: &ResponseEntry<'_>| {
-        let mut out = Vec::new();
-        write_short(&mut out, &mut TimeTexts::default(), entry);
-        String::from_utf8(out).unwrap()
-    };
+    let short = |entry: &ResponseEntry<'_>| line(write_short, entry);
     let line = short(&entry());
     let (time, rest) = line.split_at(8);
     assert!(time.bytes().all(|byte| byte.is_ascii_digit() || byte == b':'), "{line}");
