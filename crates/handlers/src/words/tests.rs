@@ -155,24 +155,6 @@ fn maps(text: &str) -> WordSource {
 }
 
 #[test]
-fn maps_say_words_groups_and_other_maps() {
-    let source = maps(
-        "[[map]]\nname = \"a\"\nof = \"{host}\"\ndefault = \"{map:b}\"\nvalues = { \"x.example\" = \"\" }\n\
-         [map.regex]\n'^(?<sub>[a-z]+)\\.(example)$' = \"{2}/{sub}{{{scheme}\"\n\
-         [[map]]\nname = \"b\"\nof = \"{host}{scheme}\"\nvalues = { \"b.orghttps\" = \"yes\" }\n",
-    );
-    for (host, expected) in [
-        ("a.example", Some("example/a{https")),
-        ("x.example", None),
-        ("b.org", Some("yes")),
-        ("c.org", None),
-    ] {
-        let words = Words { host: Some(host.into()), ..bare(&source) };
-        assert_eq!(filled(&words, "{map:a}").as_deref(), expected, "{host}");
-    }
-}
-
-#[test]
 fn what_maps_say_is_bounded() {
     let source = maps(
         "[[map]]\nname = \"a\"\nof = \"{uri}\"\n[map.regex]\n'(?s).+' = \"{0}{0}\"\n\
@@ -187,23 +169,6 @@ fn what_maps_say_is_bounded() {
         let words = Words { reference: of(bytes).into(), ..bare(&source) };
         let length = filled(&words, "{map:a}").map_or(0, |text| text.len());
         assert_eq!((length, filled(&words, "{map:b}").as_deref()), (a, Some(b)), "{bytes}");
-    }
-}
-
-#[test]
-fn groups_of_the_site_s_name_are_words() {
-    let mut site = kettle_config::Site::default();
-    let names = ["fixed.example.org", r"~^(?<sub>[^.]+)\.example\.org$"];
-    site.names =
-        names.iter().map(|it| kettle_config::Located::not_written((*it).to_owned())).collect();
-    site.compile_patterns();
-    let names = crate::site_names::site_names(std::iter::once((0, &site)));
-    let source = WordSource { names: Some(Arc::new(names)), ..WordSource::default() };
-    for (host, expected) in
-        [("a.example.org:8443", "<a>"), ("FIXED.example.org", "<>"), ("a.b.example.org", "<>")]
-    {
-        let words = Words { host: Some(host.into()), ..bare(&source) };
-        assert_eq!(filled(&words, "<{name:sub}{name:other}>").as_deref(), Some(expected), "{host}");
     }
 }
 

@@ -6,9 +6,15 @@ use super::*;
 
 fn listener(header: Option<&str>) -> Listener {
     let header = header.map(|it| format!("client_ip_header = \"{it}\"\n")).unwrap_or_default();
+    listener_of(&format!(
+        "address = \"127.0.0.1:443\"\ntrusted_proxies = [\"10.0.0.0/8\", \"fd00::/8\"]\n{header}"
+    ))
+}
+
+/// A listener with these settings.
+fn listener_of(settings: &str) -> Listener {
     let text = format!(
-        "[[listener]]\naddress = \"127.0.0.1:443\"\ntrusted_proxies = [\"10.0.0.0/8\", \"fd00::/8\"]\n{header}\
-         [[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\nroot = \"/srv\"\n"
+        "[[listener]]\n{settings}\n[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\nroot = \"/srv\"\n"
     );
     let config = kettle_config::parse(&text, std::path::Path::new("kettle.toml")).unwrap();
     config.listeners[0].clone()
@@ -21,6 +27,10 @@ fn address(peer: &str) -> ClientAddress {
 
 /// The client of a request with these field lines.
 fn client(header: Option<&str>, peer: &str, lines: &[&str]) -> Client {
+    Client::of(&head(lines), address(peer), Some(&listener(header)))
+}
+
+fn head(lines: &[&str]) -> Head {
     let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
     let bytes = format!("GET / HTTP/1.1\r\nHost: a\r\n{lines}\r\n").into_bytes();
     let limits =
@@ -28,8 +38,7 @@ fn client(header: Option<&str>, peer: &str, lines: &[&str]) -> Client {
     let Ok(ParseRequest::Complete { head, .. }) = parse_request(&bytes, &limits) else {
         panic!("no request: {lines}")
     };
-    let head = head.moved_to(()).moved_to(Received::from(bytes.clone()));
-    Client::of(&head, address(peer), Some(&listener(header)))
+    head.moved_to(()).moved_to(Received::from(bytes.clone()))
 }
 
 /// Says which client it is, and over which proxies.
@@ -151,12 +160,7 @@ fn lists_without_end_are_followed_for_some_proxies() {
 
 #[test]
 fn only_trusted_proxies_name_requests() {
-    let bytes = b"GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: theirs\r\n\r\n".to_vec();
-    let Ok(ParseRequest::Complete { head, .. }) = parse_request(&bytes, &HeadLimits::default())
-    else {
-        panic!("no request")
-    };
-    let head = head.moved_to(()).moved_to(Received::from(bytes.clone()));
+    let head = head(&["X-Request-Id: theirs"]);
     let listener = listener(None);
     let name = |peer: &str| {
         let client = Client::of(&head, address(peer), Some(&listener));
@@ -168,19 +172,10 @@ fn only_trusted_proxies_name_requests() {
 
 #[test]
 fn those_behind_a_unix_socket_are_believed_together_or_not_at_all() {
-    let bytes = b"GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1, 10.0.0.9\r\n\r\n";
-    let Ok(ParseRequest::Complete { head, .. }) = parse_request(bytes, &HeadLimits::default())
-    else {
-        panic!()
-    };
-    let head = head.moved_to(()).moved_to(Received::from(bytes.to_vec()));
+    let head = head(&["X-Forwarded-For: 192.0.2.1, 10.0.0.9"]);
     let told_on = |trusted: &str| {
-        let text = format!(
-            "[[listener]]\naddress = \"unix:/run/a\"\n{trusted}\n[[site]]\nnames = [\"a\"]\n\
-             self_signed = true\n[[site.route]]\nroot = \"/srv\"\n"
-        );
-        let config = kettle_config::parse(&text, std::path::Path::new("kettle.toml")).unwrap();
-        told(&Client::of(&head, ClientAddress::Unix, Some(&config.listeners[0])))
+        let listener = listener_of(&format!("address = \"unix:/run/a\"\n{trusted}"));
+        told(&Client::of(&head, ClientAddress::Unix, Some(&listener)))
     };
     for (trusted, expected) in [
         ("", "unix: "),
