@@ -19,7 +19,7 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls_pki_types::PrivatePkcs8KeyDer;
 use time::OffsetDateTime;
 
-pub use crate::error::ChallengeError;
+use crate::error::IssueError;
 use crate::hello::ClientHello;
 
 /// The challenges that are answered at this moment, shared by all who have a clone.
@@ -78,12 +78,8 @@ impl Challenges {
     /// Answers handshakes for a name, or for an address, from now on.
     ///
     /// # Errors
-    /// [`ChallengeError`] where there are too many challenges, or no certificate can be made for this name.
-    pub fn present_tls_alpn(
-        &self,
-        name: &str,
-        key_authorization: &str,
-    ) -> Result<(), ChallengeError> {
+    /// [`IssueError`] where there are too many challenges, or no certificate can be made for this name.
+    pub fn present_tls_alpn(&self, name: &str, key_authorization: &str) -> Result<(), IssueError> {
         let (token, asked) = (token_of(key_authorization)?, asked_name(name)?);
         let config = showing(name, key_authorization)?;
         let mut presented = self.write();
@@ -97,10 +93,10 @@ impl Challenges {
     /// Answers requests for a token from now on.
     ///
     /// # Errors
-    /// [`ChallengeError`] where there are too many challenges, or this is no token with its key authorization.
-    pub fn present_http(&self, token: &str, key_authorization: &str) -> Result<(), ChallengeError> {
+    /// [`IssueError`] where there are too many challenges, or this is no token with its key authorization.
+    pub fn present_http(&self, token: &str, key_authorization: &str) -> Result<(), IssueError> {
         if token_of(key_authorization)? != token {
-            return Err(ChallengeError::BadToken);
+            return Err(bad_token());
         }
         let mut presented = self.write();
         if !presented.by_token.contains_key(token) {
@@ -179,11 +175,11 @@ impl Presented {
         }
     }
 
-    fn check_room(&self) -> Result<(), ChallengeError> {
+    fn check_room(&self) -> Result<(), IssueError> {
         let in_tls: usize = self.by_name.values().map(Vec::len).sum();
         match in_tls + self.by_token.len() < CHALLENGES_MAX {
             true => Ok(()),
-            false => Err(ChallengeError::TooMany),
+            false => Err(IssueError("as many challenges are answered as can be".to_owned())),
         }
     }
 }
@@ -200,8 +196,16 @@ impl Answers {
     }
 }
 
+fn bad_token() -> IssueError {
+    IssueError("no key authorization of this token".to_owned())
+}
+
+fn no_certificate(reason: impl fmt::Display) -> IssueError {
+    IssueError(format!("no certificate can be made: {reason}"))
+}
+
 /// The token of a key authorization: what stands before its dot, characters of Base64 for URLs (RFC 8555 §8.1, §8.3).
-fn token_of(key_authorization: &str) -> Result<&str, ChallengeError> {
+fn token_of(key_authorization: &str) -> Result<&str, IssueError> {
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     let is_right = |text: &str| !text.is_empty() && text.bytes().all(is_base64);
     match key_authorization.split_once('.') {
@@ -212,12 +216,12 @@ fn token_of(key_authorization: &str) -> Result<&str, ChallengeError> {
         {
             Ok(token)
         }
-        _ => Err(ChallengeError::BadToken),
+        _ => Err(bad_token()),
     }
 }
 
 /// The name that a handshake asks for. If an address is validated it is that of its reverse record (RFC 8738 §6).
-fn asked_name(name: &str) -> Result<String, ChallengeError> {
+fn asked_name(name: &str) -> Result<String, IssueError> {
     let mut asked = String::new();
     match name.parse::<IpAddr>() {
         Ok(IpAddr::V4(address)) => {
@@ -234,34 +238,32 @@ fn asked_name(name: &str) -> Result<String, ChallengeError> {
         Err(_) if (1..=HOST_NAME_BYTES_MAX).contains(&name.len()) && name.is_ascii() => {
             asked = name.to_ascii_lowercase();
         }
-        Err(_) => return Err(ChallengeError::Certificate("it is no name of a host".to_owned())),
+        Err(_) => return Err(no_certificate("it is no name of a host")),
     }
     Ok(asked)
 }
 
 /// Makes what a handshake goes on with: it shows a certificate of this name with the hash of the key authorization, asks for none, and
 /// makes no session that could be resumed.
-fn showing(name: &str, key_authorization: &str) -> Result<Arc<ServerConfig>, ChallengeError> {
-    let failed = |error: rcgen::Error| ChallengeError::Certificate(error.to_string());
-    let refused = |error: rustls::Error| ChallengeError::Certificate(error.to_string());
+fn showing(name: &str, key_authorization: &str) -> Result<Arc<ServerConfig>, IssueError> {
     let hash = digest::digest(&digest::SHA256, key_authorization.as_bytes());
-    let mut parameters = CertificateParams::new([name.to_owned()]).map_err(failed)?;
+    let mut parameters = CertificateParams::new([name.to_owned()]).map_err(no_certificate)?;
     parameters.distinguished_name = DistinguishedName::new();
     parameters.is_ca = IsCa::ExplicitNoCa;
     let now = SystemTime::now();
     parameters.not_before = OffsetDateTime::from(now - DAY);
     parameters.not_after = OffsetDateTime::from(now + DAY * 7);
     parameters.custom_extensions = vec![CustomExtension::new_acme_identifier(hash.as_ref())];
-    let key = KeyPair::generate().map_err(failed)?;
-    let certificate = parameters.self_signed(&key).map_err(failed)?;
+    let key = KeyPair::generate().map_err(no_certificate)?;
+    let certificate = parameters.self_signed(&key).map_err(no_certificate)?;
     let provider = Arc::new(provider::default_provider());
     let key = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
-    let key = provider.key_provider.load_private_key(key).map_err(refused)?;
+    let key = provider.key_provider.load_private_key(key).map_err(no_certificate)?;
     // rustls' own check of both refuses critical extensions that it does not know.
     let shown = CertifiedKey::new(vec![certificate.der().clone()], key);
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(rustls::ALL_VERSIONS)
-        .map_err(refused)?
+        .map_err(no_certificate)?
         .with_no_client_auth()
         .with_cert_resolver(Arc::new(SingleCertAndKey::from(shown)));
     config.alpn_protocols = vec![ACME_TLS.to_vec()];

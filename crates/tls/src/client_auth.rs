@@ -65,7 +65,7 @@ impl ClientAuth {
         if self.mode == ClientAuthMode::Optional {
             builder = builder.allow_unauthenticated();
         }
-        let verifier = builder.build().map_err(|error| PolicyError::Refused(error.to_string()))?;
+        let verifier = builder.build().map_err(PolicyError::refused)?;
         let lists_until = self.revocation.as_ref().map_or(u64::MAX, |lists| lists.until);
         Ok(Arc::new(NotingVerifier { verifier, lists_until, depth: self.depth }))
     }

@@ -14,7 +14,7 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, SignatureScheme};
 use rustls_pki_types::{DnsName, ServerName};
 
-pub use crate::error::ConnectorError;
+use crate::error::PolicyError;
 use crate::identity::Identity;
 pub use crate::pin::{BadPin, Pin};
 use crate::policy::{self, Policy};
@@ -71,14 +71,15 @@ impl Connector {
     /// Makes one.
     ///
     /// # Errors
-    /// [`ConnectorError`] where the settings make no TLS client.
-    pub fn new(policy: &Policy, settings: ConnectorSettings<'_>) -> Result<Self, ConnectorError> {
+    /// [`PolicyError`] where the settings make no TLS client.
+    pub fn new(policy: &Policy, settings: ConnectorSettings<'_>) -> Result<Self, PolicyError> {
         let ConnectorSettings { trust, name, identity, alpn, resume_by } = settings;
-        let refused = |error: rustls::Error| ConnectorError::Refused(error.to_string());
         policy::check(policy)?;
         let name = server_name(name, trust.needs_name())?;
         if let Some(wrong) = alpn.iter().find(|name| !(1..=ALPN_BYTES_MAX).contains(&name.len())) {
-            return Err(ConnectorError::BadProtocol(wrong.escape_ascii().to_string()));
+            let name = wrong.escape_ascii();
+            let fault = format!("\"{name}\" is no application protocol: names have 1 to 255 bytes");
+            return Err(PolicyError(fault.into()));
         }
         let versions: Vec<_> = policy.versions.iter().map(policy::supported).collect();
         let provider = Arc::new(policy::provider(policy));
@@ -87,7 +88,7 @@ impl Connector {
         let shown = identity.map(|identity| Arc::clone(identity.certified()));
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions)
-            .map_err(refused)?
+            .map_err(PolicyError::refused)?
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_client_cert_resolver(Arc::new(NotingResolver(shown.map(SingleCertAndKey::from))));
@@ -132,16 +133,20 @@ impl Connector {
 
 /// Returns the name that rustls verifies and for which it asks. A name's last dot says that it is whole, and is not part of it
 /// (RFC 6066 §3).
-fn server_name(name: Option<&str>, is_needed: bool) -> Result<ServerName<'static>, ConnectorError> {
+fn server_name(name: Option<&str>, is_needed: bool) -> Result<ServerName<'static>, PolicyError> {
     let Some(name) = name else {
         // For rustls there must be something: what is no name is not asked for.
         let nobody = ServerName::from(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-        return if is_needed { Err(ConnectorError::NoName) } else { Ok(nobody) };
+        let fault = "nothing says which name the server's certificate must have; set `name`, or trust its key by `pins`";
+        return if is_needed { Err(PolicyError(fault.into())) } else { Ok(nobody) };
     };
     if let Ok(address) = name.parse::<IpAddr>() {
         return Ok(address.into());
     }
-    let bad = |_| ConnectorError::BadName(name.to_owned());
+    let bad = |_| {
+        let advice = "name the one that stands in the certificate";
+        PolicyError(format!("{name:?} is neither a host name nor an IP address; {advice}").into())
+    };
     let relative = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
     DnsName::try_from(relative).map(ServerName::DnsName).map_err(bad)
 }

@@ -3,6 +3,7 @@
 //! Every message names the file or setting and says what to do next; all of them are the
 //! operator's to mend. Errors of connections belong to the modules that run connections.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -65,39 +66,20 @@ impl fmt::Display for IdentityError {
 
 impl std::error::Error for IdentityError {}
 
-/// Why the configured versions, suites and groups cannot make a TLS server.
+/// The fault of settings that make no TLS server, or no client. Its words stand where it is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PolicyError {
-    /// `tls.versions` is empty.
-    NoVersion,
-    /// `tls.suites` is empty.
-    NoSuite,
-    /// `tls.groups` is empty.
-    NoGroup,
-    /// TLS 1.2 is enabled, but none of the groups exists in TLS 1.2.
-    NoGroupForTls12,
-    /// rustls refused the combination.
-    Refused(String),
+pub struct PolicyError(pub(crate) Cow<'static, str>);
+
+impl PolicyError {
+    /// Makes one of the reason for which the settings, each of them right, cannot be used together.
+    pub fn refused(reason: impl fmt::Display) -> Self {
+        Self(format!("the TLS settings do not fit together: {reason}").into())
+    }
 }
 
 impl fmt::Display for PolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoVersion => {
-                f.write_str("no TLS version is enabled; name tls1.2, tls1.3 or both")
-            }
-            Self::NoSuite => f.write_str(
-                "no cipher suite is enabled; name aes-128-gcm, aes-256-gcm or chacha20-poly1305",
-            ),
-            Self::NoGroup => f.write_str(
-                "no key exchange group is enabled; name x25519mlkem768, x25519, p-256 or p-384",
-            ),
-            Self::NoGroupForTls12 => f.write_str(
-                "TLS 1.2 is enabled, but x25519mlkem768 exists in TLS 1.3 only; add x25519, p-256 \
-                 or p-384, or leave tls1.2 out",
-            ),
-            Self::Refused(detail) => write!(f, "the TLS settings do not fit together: {detail}"),
-        }
+        f.write_str(&self.0)
     }
 }
 
@@ -144,30 +126,7 @@ impl std::error::Error for SelfSignedError {
     }
 }
 
-/// Why a challenge is not answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ChallengeError {
-    /// So many are answered already.
-    TooMany,
-    /// It is not a token with its key authorization.
-    BadToken,
-    /// No certificate can be made for the name.
-    Certificate(String),
-}
-
-impl fmt::Display for ChallengeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooMany => f.write_str("as many challenges are answered as can be"),
-            Self::BadToken => f.write_str("no key authorization of this token"),
-            Self::Certificate(detail) => write!(f, "no certificate can be made: {detail}"),
-        }
-    }
-}
-
-impl std::error::Error for ChallengeError {}
-
-/// Why there is no key or no request for a certificate.
+/// The reason for which there is no key, no request for a certificate, or no answer to a challenge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IssueError(pub(crate) String);
 
@@ -184,48 +143,3 @@ impl fmt::Display for IssueError {
 }
 
 impl std::error::Error for IssueError {}
-
-/// Why settings make no TLS client.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ConnectorError {
-    /// The versions, suites and groups do not fit together.
-    Policy(PolicyError),
-    /// Roots are trusted, and nothing says for which name.
-    NoName,
-    /// It is neither a DNS name nor an IP address.
-    BadName(String),
-    /// The list of pins is empty.
-    NoPin,
-    /// It is too short or too long for a protocol's name.
-    BadProtocol(String),
-    /// rustls refused the combination.
-    Refused(String),
-}
-
-impl fmt::Display for ConnectorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Policy(error) => write!(f, "{error}"),
-            Self::NoName => f.write_str(
-                "nothing says which name the server's certificate must have; set `name`, or trust its key by `pins`",
-            ),
-            Self::BadName(name) => write!(
-                f,
-                "{name:?} is neither a host name nor an IP address; name the one that stands in the certificate"
-            ),
-            Self::NoPin => f.write_str("there is no pin; name one, or trust authorities by `roots`"),
-            Self::BadProtocol(name) => {
-                write!(f, "\"{name}\" is no application protocol: names have 1 to 255 bytes")
-            }
-            Self::Refused(detail) => write!(f, "the TLS settings do not fit together: {detail}"),
-        }
-    }
-}
-
-impl std::error::Error for ConnectorError {}
-
-impl From<PolicyError> for ConnectorError {
-    fn from(error: PolicyError) -> Self {
-        Self::Policy(error)
-    }
-}

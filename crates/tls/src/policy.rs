@@ -99,7 +99,6 @@ pub(crate) fn group_config(
     resumption: &SharedResumption,
     group: &SiteGroup<'_>,
 ) -> Result<ServerConfig, PolicyError> {
-    let refused = |error: rustls::Error| PolicyError::Refused(error.to_string());
     check(policy)?;
     let versions: Vec<_> = policy.versions.iter().map(supported).collect();
     let provider = Arc::new(provider(policy));
@@ -109,7 +108,7 @@ pub(crate) fn group_config(
     };
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&versions)
-        .map_err(refused)?
+        .map_err(PolicyError::refused)?
         .with_client_cert_verifier(verifier)
         .with_cert_resolver(Arc::clone(&identities) as _);
     // rustls would compress in handshakes, and keep what it did in a list under one lock.
@@ -147,20 +146,20 @@ pub(crate) fn server_config(
 
 /// Refuses what rustls would accept at start and then fail every handshake with.
 pub(crate) fn check(policy: &Policy) -> Result<(), PolicyError> {
-    if policy.versions.is_empty() {
-        return Err(PolicyError::NoVersion);
-    }
-    if policy.suites.is_empty() {
-        return Err(PolicyError::NoSuite);
-    }
-    if policy.groups.is_empty() {
-        return Err(PolicyError::NoGroup);
-    }
     let is_hybrid = |group: &Group| *group == Group::X25519MlKem768;
-    if policy.versions.contains(&Version::Tls12) && policy.groups.iter().all(is_hybrid) {
-        return Err(PolicyError::NoGroupForTls12);
-    }
-    Ok(())
+    let fault = if policy.versions.is_empty() {
+        "no TLS version is enabled; name tls1.2, tls1.3 or both"
+    } else if policy.suites.is_empty() {
+        "no cipher suite is enabled; name aes-128-gcm, aes-256-gcm or chacha20-poly1305"
+    } else if policy.groups.is_empty() {
+        "no key exchange group is enabled; name x25519mlkem768, x25519, p-256 or p-384"
+    } else if policy.versions.contains(&Version::Tls12) && policy.groups.iter().all(is_hybrid) {
+        "TLS 1.2 is enabled, but x25519mlkem768 exists in TLS 1.3 only; add x25519, p-256 \
+         or p-384, or leave tls1.2 out"
+    } else {
+        return Ok(());
+    };
+    Err(PolicyError(fault.into()))
 }
 
 pub(crate) fn provider(policy: &Policy) -> CryptoProvider {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kettle_kernel::bug;
 use kettle_tls::connector::{
-    CertificateRefusal, Connector, ConnectorError, ConnectorSettings, Pin, ResumeBy, Trust,
+    CertificateRefusal, Connector, ConnectorSettings, Pin, ResumeBy, Trust,
 };
 use kettle_tls::policy::Policy;
 use kettle_tls::stream::{Filled, Stream, StreamError, Tickets};
@@ -75,8 +75,7 @@ impl Observer {
             alpn: &ALPN,
             resume_by,
         };
-        Connector::new(policy, settings)
-            .map_err(|error: ConnectorError| Failure::Other(error.to_string()))
+        Connector::new(policy, settings).map_err(|error| Failure::Other(error.to_string()))
     }
 
     /// A full handshake with whoever is there, and the client that made it. A server may have several keys, one for each

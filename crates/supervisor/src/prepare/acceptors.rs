@@ -265,5 +265,5 @@ fn made_default(site: &Option<Located<String>>) -> String {
 }
 
 fn unread(what: &str) -> PolicyError {
-    PolicyError::Refused(format!("{what} that could not be read"))
+    PolicyError::refused(format_args!("{what} that could not be read"))
 }

@@ -94,6 +94,19 @@ fn serving(identity: &Arc<Identity>) -> Acceptors {
     acceptors(&Policy::default(), identity, &SiteGroup::default())
 }
 
+/// An authority, and the certificate for `a.example` that it signed.
+fn vouched() -> (Authority, Arc<Identity>) {
+    let authority = Authority::new("ca.example");
+    let identity = signed(&authority, &lasting(&["a.example"]));
+    (authority, identity)
+}
+
+/// The same authority, and a server with that certificate.
+fn pair() -> (Authority, Acceptors) {
+    let (authority, identity) = vouched();
+    (authority, serving(&identity))
+}
+
 /// Both ends of a connection over loopback.
 async fn sockets() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

@@ -15,7 +15,7 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::sessions::session_end;
-use crate::error::ConnectorError;
+use crate::error::PolicyError;
 use crate::peer_identity::{PeerIdentity, sha256};
 use crate::pin::Pin;
 use crate::refusal::CertificateRefusal;
@@ -64,19 +64,19 @@ impl Trust {
     pub(super) fn verifier(
         &self,
         provider: &Arc<CryptoProvider>,
-    ) -> Result<Arc<dyn ServerCertVerifier>, ConnectorError> {
+    ) -> Result<Arc<dyn ServerCertVerifier>, PolicyError> {
         let algorithms = provider.signature_verification_algorithms;
         Ok(match &self.0 {
             Whom::SignedBy(roots) => {
                 let (roots, provider) = (Arc::clone(&roots.store), Arc::clone(provider));
                 let builder = WebPkiServerVerifier::builder_with_provider(roots, provider);
-                let refused = |error: rustls::client::VerifierBuilderError| {
-                    ConnectorError::Refused(error.to_string())
-                };
-                let authorities = builder.build().map_err(refused)?;
+                let authorities = builder.build().map_err(PolicyError::refused)?;
                 Arc::new(Verifier { accepts: Accepts::Signed(authorities), algorithms })
             }
-            Whom::WithKey(pins) if pins.is_empty() => return Err(ConnectorError::NoPin),
+            Whom::WithKey(pins) if pins.is_empty() => {
+                let fault = "there is no pin; name one, or trust authorities by `roots`";
+                return Err(PolicyError(fault.into()));
+            }
             Whom::WithKey(pins) => {
                 Arc::new(Verifier { accepts: Accepts::Keys(Arc::clone(pins)), algorithms })
             }

@@ -17,8 +17,7 @@ const H2: &[u8] = b"h2";
 
 #[tokio::test]
 async fn every_group_is_agreed_on_and_a_server_may_ask_for_another_than_was_guessed() {
-    let authority = Authority::new("ca.example");
-    let identity = signed(&authority, &lasting(&["a.example"]));
+    let (authority, identity) = vouched();
     // The key share of the first is sent; for another the server asks again (RFC 8446 §4.1.4).
     for first in Group::ALL {
         let groups = [&[first][..], &Group::ALL].concat();
@@ -52,8 +51,7 @@ fn shared_groups(connector: &Connector) -> Vec<u16> {
 /// A server that has no hybrid yet may have it tomorrow.
 #[tokio::test]
 async fn the_share_of_another_group_is_remembered_where_it_would_not_be_sent_anyway() {
-    let authority = Authority::new("ca.example");
-    let identity = signed(&authority, &lasting(&["a.example"]));
+    let (authority, identity) = vouched();
     let connector = connector(&only(Version::Tls13), trusting(&authority));
     let (both, p256) = (&[0x11ec, 0x1d][..], &[0x17][..]);
     assert_eq!(shared_groups(&connector), both);
@@ -68,8 +66,7 @@ async fn the_share_of_another_group_is_remembered_where_it_would_not_be_sent_any
 
 #[tokio::test]
 async fn nothing_in_common_is_told_by_the_server() {
-    let authority = Authority::new("ca.example");
-    let identity = signed(&authority, &lasting(&["a.example"]));
+    let (authority, identity) = vouched();
     let acceptors = acceptors(&only(Version::Tls12), &identity, &SiteGroup::default());
     let error = refusal(&connector(&only(Version::Tls13), trusting(&authority)), &acceptors).await;
     assert_eq!(error.reason(), "alert_received");
@@ -78,8 +75,7 @@ async fn nothing_in_common_is_told_by_the_server() {
 
 #[tokio::test]
 async fn a_protocol_is_agreed_on_or_there_is_none() {
-    let authority = Authority::new("ca.example");
-    let identity = signed(&authority, &lasting(&["a.example"]));
+    let (authority, identity) = vouched();
     let rows: [(Names, Names, Agreed); 6] = [
         (&[H1], &[H1], Ok(Some(H1))),
         // The server's order counts.
@@ -113,8 +109,7 @@ fn asking(authority: &Authority, identity: &Arc<Identity>, mode: ClientAuthMode)
 
 #[tokio::test]
 async fn a_server_that_asks_is_shown_the_certificate() {
-    let authority = Authority::new("ca.example");
-    let identity = signed(&authority, &lasting(&["a.example"]));
+    let (authority, identity) = vouched();
     let own = signed(&authority, &client_parameters("kettle", 1));
     let acceptors = asking(&authority, &identity, ClientAuthMode::Required);
     for version in VERSIONS {
@@ -129,8 +124,7 @@ async fn a_server_that_asks_is_shown_the_certificate() {
 
 #[tokio::test]
 async fn a_client_without_a_certificate_learns_that_one_is_wanted() {
-    let authority = Authority::new("ca.example");
-    let identity = signed(&authority, &lasting(&["a.example"]));
+    let (authority, identity) = vouched();
     let required = asking(&authority, &identity, ClientAuthMode::Required);
     let error = refusal(&connector(&only(Version::Tls12), trusting(&authority)), &required).await;
     assert_eq!(error.reason(), "certificate_required");
@@ -167,8 +161,7 @@ pub(super) async fn resumed(connector: &Connector, acceptors: &Acceptors) -> Res
 
 #[tokio::test]
 async fn a_session_is_resumed_by_its_connector_and_by_no_other() {
-    let authority = Authority::new("ca.example");
-    let acceptors = serving(&signed(&authority, &lasting(&["a.example"])));
+    let (authority, acceptors) = pair();
     for version in VERSIONS {
         let make = || connector(&only(version), trusting(&authority));
         let (first, second) = (make(), make());
@@ -184,8 +177,7 @@ async fn a_session_is_resumed_by_its_connector_and_by_no_other() {
 
 #[tokio::test]
 async fn another_server_behind_the_same_name_makes_a_full_handshake() {
-    let authority = Authority::new("ca.example");
-    let identity = signed(&authority, &lasting(&["a.example"]));
+    let (authority, identity) = vouched();
     for version in VERSIONS {
         let connector = connector(&only(version), trusting(&authority));
         assert_eq!(resumed(&connector, &serving(&identity)).await, Resumption::Full);

@@ -14,8 +14,7 @@ use crate::secrets::{Secret, TrafficSecret};
 
 /// A client that has sent its hello, what a server answers, and that server.
 fn answered(version: Version) -> (Box<ClientHandshake<'static>>, Vec<u8>, Box<Handshake>) {
-    let authority = Authority::new("ca.example");
-    let acceptors = serving(&signed(&authority, &lasting(&["a.example"])));
+    let (authority, acceptors) = pair();
     let connector = connector(&only(version), trusting(&authority));
     let client = ClientHandshake::new(&connector, None).expect("a configuration");
     let ClientStep::Blocked(mut client) = Box::new(client).advance() else { panic!("no hello") };
@@ -117,8 +116,7 @@ fn a_message_longer_than_any_is_answered_at_its_head() {
 
 #[test]
 fn a_protected_message_longer_than_any_is_answered_at_its_head() {
-    let authority = Authority::new("ca.example");
-    let identity = signed(&authority, &lasting(&["a.example"]));
+    let (authority, identity) = vouched();
     let mut config = rustls::ServerConfig::builder()
         .with_no_client_auth()
         .with_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(identity.certified()))));

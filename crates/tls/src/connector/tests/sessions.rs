@@ -46,8 +46,7 @@ fn serving_long(identity: &Arc<Identity>) -> Acceptors {
 
 #[tokio::test]
 async fn a_session_and_those_that_follow_from_it_end_a_day_after_the_full_handshake() {
-    let authority = Authority::new("ca.example");
-    let identity = signed(&authority, &lasting(&["a.example"]));
+    let (authority, identity) = vouched();
     let acceptors = serving_long(&identity);
     for version in VERSIONS {
         for trust in [Trust::roots(roots(&authority)), Trust::pins(&[pin_of(&identity)])] {

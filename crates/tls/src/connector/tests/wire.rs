@@ -8,12 +8,6 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 
-fn pair() -> (Authority, Acceptors) {
-    let authority = Authority::new("ca.example");
-    let acceptors = serving(&signed(&authority, &lasting(&["a.example"])));
-    (authority, acceptors)
-}
-
 /// Carries bytes both ways, `piece_bytes` at a time towards the client, and ends both after `bytes_max` of these.
 async fn relay(client: TcpStream, server: TcpStream, piece_bytes: usize, bytes_max: usize) {
     client.set_nodelay(true).expect("an option");
@@ -172,8 +166,7 @@ async fn flush_rustls(server: &mut ServerConnection, socket: &mut TcpStream) {
 
 #[tokio::test]
 async fn a_server_may_speak_before_the_clients_finished() {
-    let authority = Authority::new("ca.example");
-    let identity = signed(&authority, &lasting(&["a.example"]));
+    let (authority, identity) = vouched();
     let mut config = ServerConfig::builder()
         .with_no_client_auth()
         .with_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(identity.certified()))));
