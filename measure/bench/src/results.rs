@@ -66,7 +66,7 @@ pub struct ScenarioLine {
     pub rules: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SubjectLine {
     pub scenario: String,
     /// The name in charts: `kettle auto`, `nginx kernel-sendfile`, `hitch`.

@@ -236,15 +236,12 @@ mod tests {
         let sample = Sample {
             scenario: "web-sizes".to_owned(),
             subject: "kettle auto".to_owned(),
-            part: String::new(),
             point: Default::default(),
             round: 0,
             figures: [("requests_per_second", 1234.0), ("server_busy", 0.9), ("p99_us", 81.0)]
                 .map(|(name, value)| (name.to_owned(), value))
                 .into(),
-            histogram: None,
-            failures: Default::default(),
-            warnings: Vec::new(),
+            ..Sample::default()
         };
         assert_eq!(
             sample_line(&sample),

@@ -33,13 +33,10 @@ pub(super) fn add(
         let sample = Sample {
             scenario: "web-sizes".to_owned(),
             subject: subject.to_owned(),
-            part: String::new(),
             point: point.clone(),
             round,
             figures: BTreeMap::from([(figure.to_owned(), *value)]),
-            histogram: None,
-            failures: BTreeMap::new(),
-            warnings: Vec::new(),
+            ..Sample::default()
         };
         results.keep(Line::Sample(sample)).unwrap();
     }
@@ -191,11 +188,8 @@ fn what_else_differs_is_said() {
     let subject = |name: &str, version: &str| SubjectLine {
         scenario: "web-sizes".to_owned(),
         name: name.to_owned(),
-        point: Point::new(),
         version: version.to_owned(),
-        command: Vec::new(),
-        config: String::new(),
-        template_sha256: None,
+        ..SubjectLine::default()
     };
     let rules =
         |rule: &str| ScenarioLine { name: "web-sizes".to_owned(), rules: vec![rule.to_owned()] };

@@ -27,16 +27,15 @@ fn sample(round: u32) -> Sample {
     Sample {
         scenario: "web-sizes".to_owned(),
         subject: "kettle auto".to_owned(),
-        part: String::new(),
         point: Point::from([
             ("size".to_owned(), Value::Number(65536.0)),
             ("key".to_owned(), Value::Word("p256".to_owned())),
         ]),
         round,
         figures: BTreeMap::from([("requests_per_second".to_owned(), 1234.5)]),
-        histogram: None,
         failures: BTreeMap::from([("reset".to_owned(), 2)]),
         warnings: vec!["2.5 % steal".to_owned()],
+        ..Sample::default()
     }
 }
 

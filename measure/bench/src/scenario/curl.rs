@@ -113,9 +113,10 @@ const HISTOGRAM_DIGITS: u8 = 3;
 
 #[cfg(test)]
 mod tests {
-    use kettle_loadgen::load::{BodyUse, End, Expect, LoadModel, Reuse};
+    use kettle_loadgen::load::Expect;
 
     use super::*;
+    use crate::scenario::implausible::tests::closed;
 
     #[test]
     fn what_curl_writes_is_read() {
@@ -141,21 +142,7 @@ mod tests {
     }
 
     fn load_of(body_bytes: u64) -> Load {
-        Load {
-            target: ([127, 0, 0, 1], 443).into(),
-            host: "localhost".to_owned(),
-            path: "/".to_owned(),
-            tls: None,
-            reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 1 },
-            model: LoadModel::Closed { connections: 1 },
-            end: End::Requests { count: 1, at_most: Duration::from_secs(1) },
-            warm_up: Duration::ZERO,
-            expect: Expect { body_bytes: Some(body_bytes), body_sha256: None },
-            body: BodyUse::Open,
-            cpus: vec![0],
-            headers: Vec::new(),
-            sources: 1,
-            timeout: Duration::from_secs(1),
-        }
+        let expect = Expect { body_bytes: Some(body_bytes), body_sha256: None };
+        Load { expect, ..closed(1) }
     }
 }

@@ -156,13 +156,10 @@ mod tests {
         Sample {
             scenario: "web-sizes".to_owned(),
             subject: subject.to_owned(),
-            part: String::new(),
             point: Point::from([("size".to_owned(), Value::Number(size))]),
             round: 0,
             figures: [("requests_per_second".to_owned(), value)].into(),
-            histogram: None,
-            failures: Default::default(),
-            warnings: Vec::new(),
+            ..Sample::default()
         }
     }
 

@@ -25,13 +25,11 @@ fn results(rounds: u32, host: Option<&str>, warning: Option<&str>) -> Results {
                 .keep(Line::Sample(Sample {
                     scenario: "web-sizes".to_owned(),
                     subject: subject.to_owned(),
-                    part: String::new(),
                     point: Point::new(),
                     round,
                     figures: BTreeMap::from([("cpu_ns_per_request".to_owned(), cost)]),
-                    histogram: None,
-                    failures: BTreeMap::new(),
                     warnings: warning.map(str::to_owned).into_iter().collect(),
+                    ..Sample::default()
                 }))
                 .unwrap();
         }

@@ -41,9 +41,7 @@ fn versions_of_a_peer_are_told_once_each_with_their_library() {
         name: name.to_owned(),
         point: Default::default(),
         version: version.to_owned(),
-        command: Vec::new(),
-        config: String::new(),
-        template_sha256: None,
+        ..SubjectLine::default()
     };
     let lines = [
         line("nginx user", "nginx 1.22.1, OpenSSL 3.0.19"),

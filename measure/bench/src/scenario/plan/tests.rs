@@ -37,10 +37,7 @@ fn keys_survive_a_results_file() {
         part: "step".to_owned(),
         point: rate,
         round: 3,
-        figures: Default::default(),
-        histogram: None,
-        failures: Default::default(),
-        warnings: Vec::new(),
+        ..Sample::default()
     };
     let mut taken = Taken::default();
     taken.add(&Key::of(&sample));

@@ -5,11 +5,8 @@ fn line(name: &str, version: &str) -> SubjectLine {
     SubjectLine {
         scenario: "web-sizes".to_owned(),
         name: name.to_owned(),
-        point: Point::new(),
         version: version.to_owned(),
-        command: Vec::new(),
-        config: String::new(),
-        template_sha256: None,
+        ..SubjectLine::default()
     }
 }
 

@@ -59,13 +59,10 @@ mod tests {
         let of_round = |(round, value): (u32, &f64)| Sample {
             scenario: "nginx-1g".to_owned(),
             subject: subject.to_owned(),
-            part: String::new(),
             point: Point::from([("size".to_owned(), Value::Number(1e9))]),
             round,
             figures: [("gigabytes_per_second".to_owned(), *value)].into(),
-            histogram: None,
-            failures: Default::default(),
-            warnings: Vec::new(),
+            ..Sample::default()
         };
         (0..).zip(values).map(of_round).collect()
     }

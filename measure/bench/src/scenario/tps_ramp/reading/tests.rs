@@ -33,9 +33,8 @@ fn sample(step: &Step) -> Sample {
         point: [("rate".to_owned(), rate_value(step.rate))].into(),
         round: 0,
         figures,
-        histogram: None,
-        failures: BTreeMap::new(),
         warnings: step.is_client_limited.then(|| CLIENT_LIMITED.to_owned()).into_iter().collect(),
+        ..Sample::default()
     }
 }
 
