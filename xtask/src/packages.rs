@@ -124,7 +124,7 @@ const NEEDED: &[&str] = &[
 /// The packages with which guests and their kernels are made and run with, and other programs of other releases of Debian
 /// unpacked.
 const ARTEFACTS: &[&str] =
-    &["debian-archive-keyring", "e2fsprogs", "kmod", "qemu-system-x86", "xz-utils"];
+    &["cpio", "debian-archive-keyring", "e2fsprogs", "kmod", "qemu-system-x86", "xz-utils"];
 
 /// The servers that `measure/bench/src/peers/find.rs` looks for, and what nginx relays bytes with.
 const PEERS: &[&str] = &["nginx", "libnginx-mod-stream", "haproxy", "hitch", "stunnel4", "varnish"];

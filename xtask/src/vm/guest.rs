@@ -98,8 +98,8 @@ impl Guest {
             console: work.path("console.log"),
             out: in_memory.map(|_| work.path("out.tar")),
         };
-        let archive = initramfs::build(&busybox::obtain(cache)?, &boot_modules, in_memory)?;
-        files::write(&files.initramfs, archive)?;
+        let busybox = busybox::obtain(cache)?;
+        initramfs::build(&files.initramfs, &busybox, &boot_modules, in_memory)?;
 
         let emulator =
             if self.machine.icount { Emulator::OfThisMachine } else { Emulator::obtain(cache)? };

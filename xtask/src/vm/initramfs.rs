@@ -1,79 +1,42 @@
 //! The guests' first file system: busybox, the modules to load at boot, the script that mounts the disks and hands over, and, for
 //! guests whose instructions are counted, those disks themselves.
-//! Written as a `newc` cpio archive, the format of the kernel's Documentation/driver-api/early-userspace/buffer-format.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use crate::files::at;
+use crate::files::{self, Temporary, create_folder};
+use crate::process;
 
-/// Builds the archive. The read-only disks are left out where the guest has drives for them.
+/// Builds the archive, of the kind that kernels read (`newc`). The read-only disks are left out where the guest has drives for them.
 pub fn build(
+    archive: &Path,
     busybox: &Path,
     modules: &[PathBuf],
     disks: Option<&[PathBuf]>,
-) -> Result<Vec<u8>, String> {
-    let mut archive = Archive::default();
+) -> Result<(), String> {
+    let root = Temporary::of_run()?;
     for folder in ["bin", "dev", "proc", "sys", "modules", "disk", "overlay", "root"] {
-        archive.add(folder, FOLDER_MODE, &[]);
+        create_folder(&root.path(folder))?;
     }
-    archive.add("bin/busybox", PROGRAM_MODE, &read(busybox)?);
+    files::link(busybox, root.path("bin/busybox"))?;
     for module in modules {
-        let name = module.file_name().unwrap_or_default().to_string_lossy();
-        archive.add(&format!("modules/{name}"), FILE_MODE, &read(module)?);
+        files::link(module, root.path("modules").join(files::name(module)))?;
     }
     if let Some(disks) = disks {
-        archive.add("disks", FOLDER_MODE, &[]);
+        create_folder(&root.path("disks"))?;
         for (position, disk) in disks.iter().enumerate() {
-            archive.add(&format!("disks/{position}"), FILE_MODE, &read(disk)?);
+            files::link(disk, root.path("disks").join(position.to_string()))?;
         }
     }
-    archive.add("init", PROGRAM_MODE, INIT.as_bytes());
-    Ok(archive.finish())
+    let init = root.path("init");
+    files::write(&init, INIT)?;
+    fs::set_permissions(&init, Permissions::from_mode(0o755))
+        .map_err(|it| files::at(&init, &it))?;
+    let script = "find . | sort | cpio --quiet --create --format=newc --dereference --owner=0:0";
+    process::run_into(Command::new("sh").args(["-c", script]).current_dir(&root.0), archive)
 }
-
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    fs::read(path).map_err(|error| at(path, &error))
-}
-
-#[derive(Default)]
-struct Archive {
-    bytes: Vec<u8>,
-    inode: u32,
-}
-
-impl Archive {
-    fn add(&mut self, name: &str, mode: u32, content: &[u8]) {
-        self.inode += 1;
-        let content_bytes = u32::try_from(content.len()).unwrap_or(u32::MAX);
-        let name_bytes = u32::try_from(name.len()).unwrap_or(u32::MAX).saturating_add(1);
-        let link_count = 1;
-        let fields =
-            [self.inode, mode, 0, 0, link_count, 0, content_bytes, 0, 0, 0, 0, name_bytes, 0];
-        self.bytes.extend_from_slice(b"070701");
-        for field in fields {
-            self.bytes.extend_from_slice(format!("{field:08x}").as_bytes());
-        }
-        self.bytes.extend_from_slice(name.as_bytes());
-        self.bytes.push(0);
-        self.align();
-        self.bytes.extend_from_slice(content);
-        self.align();
-    }
-
-    fn align(&mut self) {
-        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
-    }
-
-    fn finish(mut self) -> Vec<u8> {
-        self.add("TRAILER!!!", 0, &[]);
-        self.bytes
-    }
-}
-
-const FOLDER_MODE: u32 = 0o040_755;
-const PROGRAM_MODE: u32 = 0o100_755;
-const FILE_MODE: u32 = 0o100_644;
 
 /// Any failure ends the script, and with it the guest: the kernel panics and the machine stops.
 const INIT: &str = r#"#!/bin/busybox sh

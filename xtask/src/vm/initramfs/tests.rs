@@ -1,43 +1,22 @@
 use super::*;
 
 #[test]
-fn an_entry_is_header_name_and_content_on_four_byte_borders() {
-    let mut archive = Archive::default();
-    archive.add("odd", FILE_MODE, b"12345");
-    let expected = b"070701\
-        00000001000081a400000000000000000000000100000000\
-        000000050000000000000000000000000000000000000004\
-        00000000odd\0\0\0"
-        .as_slice();
-    let (head, content) = archive.bytes.split_at(116);
-    assert_eq!(head, &expected[..116]);
-    assert_eq!(content, b"12345\0\0\0");
-}
-
-#[test]
-fn the_archive_ends_with_its_trailer() {
-    let mut archive = Archive::default();
-    archive.add("file", FILE_MODE, b"x");
-    let bytes = archive.finish();
-    assert_eq!(bytes.len() % 4, 0);
-    assert!(bytes.windows(10).any(|window| window == b"TRAILER!!!"));
-}
-
-#[test]
-fn the_first_program_is_part_of_the_archive() {
-    let folder = tempfile::tempdir().unwrap();
-    let busybox = folder.path().join("busybox");
-    fs::write(&busybox, "the busybox").unwrap();
-    let archive = build(&busybox, &[], None).unwrap();
-    let text = String::from_utf8_lossy(&archive);
-    assert!(text.contains("the busybox") && text.contains("switch_root"));
-}
-
-#[test]
 fn disks_travel_in_the_archive_if_asked() {
     let folder = tempfile::tempdir().unwrap();
-    let disk = folder.path().join("disk");
-    fs::write(&disk, "the disk").unwrap();
-    let archive = build(&disk, &[], Some(std::slice::from_ref(&disk))).unwrap();
-    assert!(String::from_utf8_lossy(&archive).contains("disks/0\0"));
+    let path = |name: &str| folder.path().join(name);
+    for name in ["busybox", "00-tls.ko", "disk"] {
+        files::write(path(name), name).unwrap();
+    }
+    let disk = [path("disk")];
+    for (disks, all) in [(None, false), (Some(disk.as_slice()), true)] {
+        build(&path("archive"), &path("busybox"), &[path("00-tls.ko")], disks).unwrap();
+        let mut list = Command::new("cpio");
+        let file = fs::File::open(path("archive")).unwrap();
+        let list = list.args(["--quiet", "--list"]).stdin(file).output().unwrap();
+        let list = String::from_utf8(list.stdout).unwrap();
+        for name in ["bin/busybox", "modules/00-tls.ko", "init", "root"] {
+            assert!(list.lines().any(|line| line == name), "{name}: {list}");
+        }
+        assert_eq!(list.contains("disks/0"), all, "{list}");
+    }
 }
