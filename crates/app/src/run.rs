@@ -69,5 +69,5 @@ pub(crate) fn log_addresses(supervisor: &Supervisor) {
     for address in supervisor.addresses() {
         tracing::info!("listening on {address}");
     }
-    tracing::info!("{}", supervisor.placement_line());
+    tracing::info!("{}", supervisor.tx_path_line());
 }

@@ -109,7 +109,7 @@ fn greet(supervisor: &Supervisor, arguments: &ServeArguments, directory: &Path) 
         print_line("There is no index.html here, so / gets 403; --browse lists folders");
     }
     print_certificates(supervisor);
-    print_line(supervisor.placement_line());
+    print_line(supervisor.tx_path_line());
 }
 
 #[cfg(test)]

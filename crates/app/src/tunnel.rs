@@ -24,7 +24,7 @@ pub(crate) fn terminate(arguments: &TerminateArguments) -> ExitCode {
             print_line(format_args!("TLS on {address}, plain to {}", to.join(", ")));
         }
         print_certificates(supervisor);
-        print_line(supervisor.placement_line());
+        print_line(supervisor.tx_path_line());
     })
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn originate(arguments: &OriginateArguments) -> ExitCode {
         for address in supervisor.addresses() {
             print_line(format_args!("plain on {address}, TLS to {}", arguments.to));
         }
-        print_line(supervisor.placement_line());
+        print_line(supervisor.tx_path_line());
     })
 }
 

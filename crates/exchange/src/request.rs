@@ -363,6 +363,13 @@ impl<'c> RequestBody<'c> {
     pub fn stream(&mut self) -> Option<&mut Stream> {
         self.source.connection()
     }
+
+    /// The same for its response, and the rest of the body if that goes on beside it. Always there over HTTP/1.1.
+    pub fn stream_and_upload(&mut self) -> Option<(&mut Stream, Option<ConcurrentUpload<'_>>)> {
+        let Self { source, upload, is_broken, reader, total_bytes, .. } = self;
+        let stream = source.connection()?;
+        Some((stream, ConcurrentUpload::new(upload, is_broken, reader, total_bytes)))
+    }
 }
 
 /// The time a client is waited for now, after it was waited for so long in all, for so many bytes; nothing if that was too long.

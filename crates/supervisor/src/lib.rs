@@ -234,7 +234,7 @@ impl Supervisor {
 
     /// Says where records are encrypted on this machine, in one line.
     #[must_use]
-    pub fn placement_line(&self) -> String {
+    pub fn tx_path_line(&self) -> String {
         let config = &self.live.loaded().served.config;
         let position = self.tx_path_switch.position();
         tx_path::line(config, &self.capabilities, self.obstacle.as_deref(), position)

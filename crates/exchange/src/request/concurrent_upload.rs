@@ -6,7 +6,7 @@ use kettle_http::h1::framing::BodyReader;
 use kettle_http::trailers::TrailerFilter;
 use kettle_kernel::bug;
 use kettle_runtime::spool::Spooled;
-use kettle_tls::stream::{Stream, StreamError};
+use kettle_tls::stream::StreamError;
 use kettle_upstream::BodyCoding;
 
 use super::{BodyError, RequestBody};
@@ -114,26 +114,15 @@ impl RequestBody<'_> {
         self.upload.is_some()
     }
 
-    /// The connection that the request came over, for its response, and the rest of the body if that goes on beside it.
-    /// Always there: over HTTP/1.1 the source is the connection.
-    pub fn stream_and_upload(&mut self) -> Option<(&mut Stream, Option<ConcurrentUpload<'_>>)> {
-        let stream = self.source.connection()?;
-        let (state, is_broken) = (&mut self.upload, &mut self.is_broken);
-        let (reader, total_bytes) = (&mut self.reader, &mut self.total_bytes);
-        let upload = ConcurrentUpload::new(state, is_broken, reader, total_bytes);
-        Some((stream, upload))
-    }
-
     /// The rest of the body of a stream, if that goes on beside its response.
     pub fn upload(&mut self) -> Option<ConcurrentUpload<'_>> {
-        let (state, is_broken) = (&mut self.upload, &mut self.is_broken);
-        let (reader, total_bytes) = (&mut self.reader, &mut self.total_bytes);
-        ConcurrentUpload::new(state, is_broken, reader, total_bytes)
+        let Self { upload, is_broken, reader, total_bytes, .. } = self;
+        ConcurrentUpload::new(upload, is_broken, reader, total_bytes)
     }
 }
 
 impl<'b> ConcurrentUpload<'b> {
-    fn new(
+    pub(super) fn new(
         state: &'b mut Option<Box<UploadState>>,
         is_broken: &'b mut bool,
         reader: &'b mut BodyReader,

@@ -27,7 +27,7 @@ impl MainLoop {
                 })
                 .collect(),
             tx_path: tx_path_switch.position(),
-            tls: self.supervisor.placement_line(),
+            tls: self.supervisor.tx_path_line(),
             sandbox: live.sandbox().to_string(),
             keeper: keeper::line(),
             issuer: self.issuer.line(),
