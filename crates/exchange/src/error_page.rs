@@ -81,7 +81,8 @@ impl ErrorPage {
 
     /// `content` is HTML.
     fn of(status: u16, content: &str, id: &RequestId) -> Self {
-        let (reason, id) = (reason_phrase(status), id.to_string());
+        let reason = reason_phrase(status);
+        let id = id.to_string();
         let id = escape(&id);
         let text = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

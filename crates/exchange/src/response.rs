@@ -56,9 +56,17 @@ pub struct Response {
 impl Response {
     /// A response that leaves the path to its listener, and goes to the log of the process.
     pub fn new(status: u16, fields: ResponseFields, body: Body) -> Self {
-        let (tx_path, rate, notes, log) = (None, None, None, Destination::Common);
-        let (held, stored) = (Held::default(), None);
-        Self { status, fields, body, tx_path, rate, notes, log, held, stored }
+        Self {
+            status,
+            fields,
+            body,
+            tx_path: None,
+            rate: None,
+            notes: None,
+            log: Destination::Common,
+            held: Held::default(),
+            stored: None,
+        }
     }
 
     /// Returns the log's words on it.
@@ -377,8 +385,7 @@ pub struct Edge {
 impl Edge {
     /// For a head that is made a stream's fields.
     pub fn of_http2(date_line: [u8; DATE_LINE_BYTES], is_head: bool, is_tls: bool) -> Self {
-        let (version, closes, begins_tunnel) = (None, false, false);
-        Self { date_line, version, is_head, is_tls, closes, begins_tunnel }
+        Self { date_line, version: None, is_head, is_tls, closes: false, begins_tunnel: false }
     }
 
     /// True if a body comes in chunks: its length is not known, and its end need not be that of the connection.

@@ -112,9 +112,9 @@ impl Connection {
         listener: usize,
         remote: ClientAddress,
     ) -> Self {
-        let (deadline, number) = (worker.deadlines.register(), next_connection_number());
-        let (open, accepted) = (OpenConnection::new(Rc::clone(&worker)), Instant::now());
-        let (destination, proxy_header) = (None, None);
+        let deadline = worker.deadlines.register();
+        let number = next_connection_number();
+        let open = OpenConnection::new(Rc::clone(&worker));
         Self {
             worker,
             open,
@@ -122,9 +122,9 @@ impl Connection {
             snapshot,
             listener,
             remote,
-            destination,
-            proxy_header,
-            accepted,
+            destination: None,
+            proxy_header: None,
+            accepted: Instant::now(),
             number,
         }
     }

@@ -67,8 +67,10 @@ impl Relay {
         pipes: &Rc<Pipes>,
         offloads: &Rc<Offloads>,
     ) -> Self {
-        let (mut client, mut backend) = (client, backend);
-        let (mut from_client, mut from_backend) = (Queue::default(), Queue::default());
+        let mut client = client;
+        let mut backend = backend;
+        let mut from_client = Queue::default();
+        let mut from_backend = Queue::default();
         let [of_client, of_backend] = received;
         from_client.append(&of_client);
         from_backend.append(&of_backend);

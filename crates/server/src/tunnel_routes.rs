@@ -129,7 +129,8 @@ impl TunnelSettings {
         truncation: Truncation,
     ) -> Self {
         let relay = RelaySettings { path, crossover, truncation };
-        let (client_starttls, log) = (StartTls::Off, Destination::Common);
+        let client_starttls = StartTls::Off;
+        let log = Destination::Common;
         Self { upstream, client_starttls, relay, log }
     }
 

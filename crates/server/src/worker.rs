@@ -68,7 +68,8 @@ pub fn run(runtime: Runtime, setup: WorkerSetup) -> io::Result<()> {
 }
 
 pub(crate) async fn serve(setup: WorkerSetup) -> io::Result<()> {
-    let (mut snapshot, mut shutdown) = (setup.snapshot, setup.shutdown);
+    let mut snapshot = setup.snapshot;
+    let mut shutdown = setup.shutdown;
     let first = Arc::clone(&snapshot.borrow_and_update());
     let state = WorkerState::new(
         Arc::clone(&first),
@@ -83,7 +84,8 @@ pub(crate) async fn serve(setup: WorkerSetup) -> io::Result<()> {
     duties.spawn_local(tick(Rc::clone(&worker)));
     let state = Rc::clone(&worker);
     duties.spawn_local(async move { state.handshake_turns.run().await });
-    let (state, questions) = (Rc::clone(&worker), setup.questions);
+    let state = Rc::clone(&worker);
+    let questions = setup.questions;
     duties.spawn_local(async move {
         state.open_tunnels.answer(questions, || state.deadlines.ticks()).await;
     });
@@ -255,7 +257,8 @@ impl AcceptLoop {
         socket: Rc<ListeningSocket>,
         tasks: &mut JoinSet<()>,
     ) -> Self {
-        let (listening, snapshot) = (listening.clone(), Arc::clone(snapshot));
+        let listening = listening.clone();
+        let snapshot = Arc::clone(snapshot);
         let accept =
             accept(Rc::clone(worker), Arc::clone(&snapshot), listening.index, Rc::clone(&socket));
         let task = tasks.spawn_local(accept);
@@ -298,7 +301,8 @@ impl AcceptLoop {
         }
         let begun = |accepted| (accepted, worker.waits_for_room());
         let waiting: Vec<_> = waiting.into_iter().map(begun).collect();
-        let (worker, snapshot) = (Rc::clone(worker), Arc::clone(&self.snapshot));
+        let worker = Rc::clone(worker);
+        let snapshot = Arc::clone(&self.snapshot);
         let index = self.listening.index;
         let mut begin_all = Box::pin(async move {
             for (accepted, place) in waiting {

@@ -49,7 +49,8 @@ fn device() -> Arc<Device> {
 
 #[test]
 fn responses_have_one_copy_of_a_page_until_it_is_another() {
-    let (mut pages, path) = (ErrorPages::default(), Path::new("/x/404.html"));
+    let mut pages = ErrorPages::default();
+    let path = Path::new("/x/404.html");
     let first = pages.remember(path, page("first"), device(), NOW);
     // Many streams may have read it at the same time.
     let again = pages.remember(path, page("first"), device(), NOW);
@@ -74,7 +75,8 @@ fn as_many_pages_are_remembered_as_there_are() {
 
 #[test]
 fn another_configuration_reads_all_pages_again_and_forgets_those_nobody_asks_for() {
-    let (mut pages, path) = (ErrorPages::default(), Path::new("/x/404.html"));
+    let mut pages = ErrorPages::default();
+    let path = Path::new("/x/404.html");
     pages.remember(path, page("first"), device(), NOW);
     pages.forget();
     assert!(pages.find(path, NOW, AGE_MAX).is_none());
@@ -88,7 +90,8 @@ fn another_configuration_reads_all_pages_again_and_forgets_those_nobody_asks_for
 #[test]
 fn a_page_is_read_where_it_was_or_where_its_neighbours_are() {
     let mut pages = ErrorPages::default();
-    let (here, there) = (device(), device());
+    let here = device();
+    let there = device();
     let other = Path::new("/y/503.html");
     pages.remember(Path::new("/x/404.html"), page(""), Arc::clone(&here), NOW);
     assert!(pages.device_of(other).is_none());

@@ -165,7 +165,8 @@ impl<'b> ConcurrentUpload<'b> {
                 state.unsent = Vec::new();
             }
             self.moved_bytes += sent_bytes as u64;
-            let (has_ended, may_keep) = (state.has_ended, state.may_keep);
+            let has_ended = state.has_ended;
+            let may_keep = state.may_keep;
             if ready!(sent).is_err() {
                 *self.state = None;
                 return Poll::Ready(Ok(UploadEnd::Unwanted));

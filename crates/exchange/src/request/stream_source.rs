@@ -155,7 +155,8 @@ impl<'c> StreamSource<'c> {
         let deadline = self.deadline.get();
         loop {
             let patience = patience(self.timeout, *waited, bytes).ok_or(BodyError::TimedOut)?;
-            let (began, began_ticks) = (Instant::now(), deadline.ticks());
+            let began = Instant::now();
+            let began_ticks = deadline.ticks();
             deadline.extend(patience);
             let next = deadline.wait(stage, |context| self.stream.poll_incoming(context)).await;
             // A client without a window, or one that is not listened to, cannot send, which need not be its fault. But some clients

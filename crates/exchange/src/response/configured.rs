@@ -44,9 +44,13 @@ impl ConfiguredFields {
         always: Option<&[String]>,
         beside: &[String],
     ) -> Self {
-        let (mut all, mut without_caching, mut for_errors) = (Vec::new(), Vec::new(), Vec::new());
+        let mut all = Vec::new();
+        let mut without_caching = Vec::new();
+        let mut for_errors = Vec::new();
         let mut for_redirects = Vec::new();
-        let (mut names, mut removed, mut by_words) = (Vec::new(), Vec::new(), Vec::new());
+        let mut names = Vec::new();
+        let mut removed = Vec::new();
+        let mut by_words = Vec::new();
         let is_always = |name: &str| {
             name == "server"
                 || always.is_none_or(|all| all.iter().any(|it| it.eq_ignore_ascii_case(name)))

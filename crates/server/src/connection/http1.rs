@@ -95,7 +95,8 @@ impl Connection {
             return Err(Box::pin(refused).await);
         };
         let start = RequestStart::now(state.answered, self.client(Some(&head), state.answered));
-        let (deadline, limits) = (Rc::clone(&self.deadline), &self.snapshot.served.config.limits);
+        let deadline = Rc::clone(&self.deadline);
+        let limits = &self.snapshot.served.config.limits;
         let source = ConnectionSource {
             stream: &mut *stream,
             deadline: &deadline,
@@ -150,7 +151,8 @@ impl Connection {
         if Arc::ptr_eq(&next, &self.snapshot) {
             return Some(Answering { snapshot: next, listener: Some(self.listener) });
         }
-        let (old, new) = (&*self.snapshot.served.config, &*next.served.config);
+        let old = &*self.snapshot.served.config;
+        let new = &*next.served.config;
         let now = self.listener()?;
         let same = new.listeners.iter().position(|listener| listener == now);
         // The listener says what it reaches, also where that has other settings now.
@@ -201,7 +203,8 @@ impl Connection {
         let start = RequestStart::now(number, self.client(head, number));
         let (files, router) =
             (&self.worker.responder.files, self.snapshot.served.router(self.listener));
-        let (presented, id) = (stream.session().into(), &start.client.request_id);
+        let presented = stream.session().into();
+        let id = &start.client.request_id;
         let mut response = respond::refuse(files, router, head, presented, status, id).await;
         match self.deliver(stream, None, head, &mut response, true, &start).await {
             Ok(()) => End::Announced,
@@ -334,7 +337,8 @@ impl Connection {
         };
         let mut head = self.worker.heads.take();
         write_head(&mut head, response, &edge);
-        let (worker, deadline) = (&*self.worker, &*self.deadline);
+        let worker = &*self.worker;
+        let deadline = &*self.deadline;
         let write_timeout = self.snapshot.served.config.limits.write_timeout;
         let is_chunked = edge.is_chunked(&response.body);
         let ends_with_connection = !is_chunked && response.body.length().is_none();

@@ -272,7 +272,9 @@ impl Driver {
     }
 
     fn poll_turn(&mut self, deadline: &Deadline, context: &mut Context<'_>) -> Poll<Event> {
-        let (taken, served, phase) = (self.shared.io.taken_so_far(), self.served, self.phase);
+        let taken = self.shared.io.taken_so_far();
+        let served = self.served;
+        let phase = self.phase;
         // A stream that has ended makes room for another.
         while let Poll::Ready(Some(_)) = self.streams.poll_join_next(context) {}
         self.leave_if_due(deadline.ticks());
@@ -373,7 +375,8 @@ impl Driver {
     /// Notes which fields the client began and can still end, and ends the connection where they take too long. Their time begins
     /// anew with each turn in which the client was not listened to.
     fn follow_fields(&mut self, context: &mut Context<'_>) {
-        let (shared, requests) = (&*self.shared, self.begun);
+        let shared = &*self.shared;
+        let requests = self.begun;
         let stream = shared.io.with_frames(|frames| frames.stream_in_fields());
         let begun = stream.filter(|_| !shared.io.is_input_over()).map(|it| (it, requests));
         let is_new = self.fields.as_ref().map(|it| (it.stream, it.requests)) != begun;
@@ -434,7 +437,8 @@ impl Driver {
         };
         self.served += 1;
         let progress = stream.progress();
-        let (shared, number) = (Rc::clone(&self.shared), self.begun);
+        let shared = Rc::clone(&self.shared);
+        let number = self.begun;
         let serve = || shared.serve(request, stream, answering, number);
         self.inline.begin(serve, progress, &mut self.streams);
         self.leave_if_due(ticks);

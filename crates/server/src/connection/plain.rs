@@ -30,8 +30,10 @@ impl Connection {
         let answered = self.plain_response(&mut socket, received).await;
         let Some((head, is_head, mut response)) = answered else { return };
         let start = RequestStart::now(1, self.client(head.as_ref(), 1));
-        let (date_line, version) = (self.worker.date_line(), head.as_ref().map(Head::version));
-        let (closes, begins_tunnel) = (true, false);
+        let date_line = self.worker.date_line();
+        let version = head.as_ref().map(Head::version);
+        let closes = true;
+        let begins_tunnel = false;
         let edge = Edge { date_line, version, is_head, is_tls: false, closes, begins_tunnel };
         let mut bytes = Vec::new();
         write_head(&mut bytes, &mut response, &edge);

@@ -32,7 +32,8 @@ pub(crate) async fn send_concurrently<'u, S: ClientSide<'u>>(
     body: &mut UpstreamBody,
     upload: &mut ConcurrentUpload<'_>,
 ) -> Result<bool, DeliveryError> {
-    let (mut is_request_first, mut silent_since) = (false, Instant::now());
+    let mut is_request_first = false;
+    let mut silent_since = Instant::now();
     side.send_meanwhile(Bytes::new(), body, upload).await?;
     loop {
         let limit = body.timeout().saturating_sub(silent_since.elapsed());
@@ -86,7 +87,8 @@ async fn next<'u, S: ClientSide<'u>>(
     mut is_request_first: bool,
     limit: Duration,
 ) -> Result<Next, DeliveryError> {
-    let (moved_bytes, ticks) = (upload.moved_bytes, side.ticks());
+    let moved_bytes = upload.moved_bytes;
+    let ticks = side.ticks();
     let is_owed = upload.waits_for_client();
     let owed =
         side.sending_mut().pace.as_ref().filter(|_| is_owed).map_or(limit, Pace::left).min(limit);
@@ -133,7 +135,8 @@ async fn next<'u, S: ClientSide<'u>>(
         }
     };
     let next = timeout(owed, next).await;
-    let (now, could_send) = (side.ticks(), side.could_send(ticks));
+    let now = side.ticks();
+    let could_send = side.could_send(ticks);
     if let Some(pace) = &mut side.sending_mut().pace {
         if is_owed && could_send {
             pace.waited(now.saturating_sub(ticks));
@@ -175,7 +178,8 @@ pub(super) fn poll_upload<S: PieceSource>(
         // The server must not take what it has for the whole, nor the client what comes of that.
         Err(error) => {
             body.cut();
-            let (kind, text) = (io::ErrorKind::InvalidData, format!("its request: {error:?}"));
+            let kind = io::ErrorKind::InvalidData;
+            let text = format!("its request: {error:?}");
             Err(DeliveryError::BodyCutShort(io::Error::new(kind, text)))
         }
     })

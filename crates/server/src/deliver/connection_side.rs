@@ -65,7 +65,8 @@ impl<'d> ClientSide<'d> for Delivery<'d> {
 
     async fn pause(&mut self, time: Duration, is_watched: bool) -> Sent {
         let Self { stream, sending, .. } = self;
-        let (mut over, mut gone) = (pin!(sleep(time)), pin!(disconnect(stream)));
+        let mut over = pin!(sleep(time));
+        let mut gone = pin!(disconnect(stream));
         let paused = sending.deadline.within(time + PAUSE_SPARE, |context| {
             if is_watched && let Poll::Ready(error) = gone.as_mut().poll(context) {
                 return Poll::Ready(Err(error.into()));

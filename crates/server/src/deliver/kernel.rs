@@ -19,7 +19,8 @@ impl Delivery<'_> {
         head: &[u8],
         body: &[u8],
     ) -> Result<(), DeliveryError> {
-        let (mut head, mut body) = (head, body);
+        let mut head = head;
+        let mut body = body;
         while !head.is_empty() || !body.is_empty() {
             // A whole number of records, as long as the kernel takes all.
             let room = usize::try_from(CALL_BYTES).unwrap_or(usize::MAX).saturating_sub(head.len());
@@ -50,7 +51,8 @@ impl Delivery<'_> {
             true => CALL_BYTES,
             false => first_call_bytes(head.len(), left.span),
         });
-        let (mut resident_until, mut looked_at) = (begin, self.sending.deadline.ticks());
+        let mut resident_until = begin;
+        let mut looked_at = self.sending.deadline.ticks();
         while !left.is_over() {
             // The bytes that a call reads are made sure of before it: after the first, a whole call at a time. Bytes that were
             // in memory a tick ago may have left it.

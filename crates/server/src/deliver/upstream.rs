@@ -54,7 +54,8 @@ impl Delivery<'_> {
         body: &mut UpstreamBody,
     ) -> Result<(), DeliveryError> {
         let is_spliced = self.is_spliced;
-        let (mut intake, worker) = (Intake::default(), self.sending.worker);
+        let mut intake = Intake::default();
+        let worker = self.sending.worker;
         let pipes = &worker.pipes;
         while let Some((_, left_bytes)) = body.direct() {
             let allowed_bytes = taken(pin!(self.allowed(true)), body, worker).await?;

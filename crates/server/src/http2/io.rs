@@ -158,7 +158,8 @@ impl Http2Io {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let (ticks, sent_bytes) = (self.ticks.get(), self.written.borrow().plaintext_bytes());
+        let ticks = self.ticks.get();
+        let sent_bytes = self.written.borrow().plaintext_bytes();
         let mut received_bytes = 0;
         let mut visit = |plaintext: &[u8]| {
             received_bytes += plaintext.len();

@@ -158,7 +158,8 @@ mod tests {
     #[test]
     fn version_2_says_what_tls_agreed_on() {
         let address = |last, port| SocketAddr::from(([192, 0, 2, last], port));
-        let (client, destination) = (address(1, 1000), address(2, 443));
+        let client = address(1, 1000);
+        let destination = address(2, 443);
         let listener = destination.into();
         let socket = address(3, 9).into();
         let client_address = client.into();

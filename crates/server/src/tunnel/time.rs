@@ -132,7 +132,8 @@ pub(super) async fn run(
     shown: &OpenTunnel,
 ) -> TunnelEnd {
     let Carried { relay, slot, .. } = carried;
-    let (mut progress, mut rest) = (relay.progress(), Rest::default());
+    let mut progress = relay.progress();
+    let mut rest = Rest::default();
     let mut quiet = Quiet::new(deadline.ticks());
     shown.carried(relay.flows(), deadline.ticks());
     let end = loop {

@@ -100,7 +100,8 @@ fn an_ipv4_peer_may_come_over_ipv6() {
 
 #[test]
 fn other_headers_have_one_address() {
-    let (peer, header) = ("10.0.0.1:5000", Some("CF-Connecting-IP"));
+    let peer = "10.0.0.1:5000";
+    let header = Some("CF-Connecting-IP");
     for (lines, expected) in [
         (&["CF-Connecting-IP: 192.0.2.1"][..], "192.0.2.1:0 10.0.0.1"),
         (&["cf-connecting-ip: 10.0.0.5"], "10.0.0.5:0 10.0.0.1"),

@@ -116,7 +116,8 @@ impl<'s> Outgoing<'s> {
         piece: Remaining<'_>,
     ) -> Result<(FileBytes, ReadMemory<'s>), DeliveryError> {
         self.client.place = None;
-        let (priority, wanted) = (self.priority, piece.first(PIECE_BYTES as u64));
+        let priority = self.priority;
+        let wanted = piece.first(PIECE_BYTES as u64);
         let wanted_bytes = usize::try_from(wanted.span.bytes).unwrap_or(PIECE_BYTES);
         let memory = self
             .patiently(|StreamSide { stream, place }, context| {
@@ -234,7 +235,8 @@ impl<'s> ClientSide<'s> for Outgoing<'s> {
 
     /// Meanwhile it is the others' turn.
     async fn pause(&mut self, time: Duration, _is_watched: bool) -> Sent {
-        let (client, mut over) = (&mut self.client, pin!(sleep(time)));
+        let client = &mut self.client;
+        let mut over = pin!(sleep(time));
         let paused = self.sending.deadline.within(time + PAUSE_SPARE, |context| {
             match client.poll_left(context) {
                 Poll::Ready(error) => Poll::Ready(Err(error.into())),

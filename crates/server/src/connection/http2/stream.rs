@@ -63,7 +63,8 @@ impl Shared {
         };
         start.client = self.connection.borrow().client(Some(&head), number);
         let deadline = LazyDeadline::new(&worker.deadlines);
-        let (timeout, discard_bytes_max) = (limits.request_timeout, limits.body_discard_bytes);
+        let timeout = limits.request_timeout;
+        let discard_bytes_max = limits.body_discard_bytes;
         let source = StreamSource::new(
             &stream,
             self.session.as_ref(),
@@ -173,7 +174,8 @@ impl Shared {
         status: u16,
         start: &RequestStart,
     ) -> Response {
-        let (files, presented) = (&worker.responder.files, self.session.as_ref().into());
+        let files = &worker.responder.files;
+        let presented = self.session.as_ref().into();
         let id = &start.client.request_id;
         Box::pin(respond::refuse(files, own.router(), head, presented, status, id)).await
     }
@@ -197,7 +199,8 @@ impl Shared {
         // Written as HTTP/1.1 would; `send_head` turns the lines into fields.
         write_head(&mut head, response, &edge);
         let length = response.body.length();
-        let (bytes, is_file) = (length.unwrap_or(0), response.body.file().is_some());
+        let bytes = length.unwrap_or(0);
+        let is_file = response.body.file().is_some();
         let demand = Demand { bytes, is_file, is_last: false };
         let mut delivered = Delivered::NOTHING;
         let obstacle = self.ask_for_kernel_path(&worker, preference, demand);
@@ -231,7 +234,8 @@ impl Shared {
         response: &mut Response,
     ) -> bool {
         let write_timeout = self.connection.borrow().snapshot.served.config.limits.write_timeout;
-        let (deadline, rate) = (self.take_deadline(), response.rate.as_deref().copied());
+        let deadline = self.take_deadline();
+        let rate = response.rate.as_deref().copied();
         let sending = Sending::new(worker, &deadline, write_timeout, rate, upload);
         let mut outgoing = Outgoing::new(sending, stream, priority);
         let sent = outgoing.send(&mut response.body).await;

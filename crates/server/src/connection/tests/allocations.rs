@@ -40,7 +40,8 @@ fn answering(end: &'static [u8], response: Vec<u8>) -> SocketAddr {
     let address = backend.local_addr().unwrap();
     thread::spawn(move || {
         let (mut socket, _) = backend.accept().unwrap();
-        let (mut asked, mut buffer) = (Vec::new(), [0; 4_096]);
+        let mut asked = Vec::new();
+        let mut buffer = [0; 4_096];
         while let Ok(bytes @ 1..) = socket.read(&mut buffer) {
             asked.extend_from_slice(&buffer[..bytes]);
             if asked.ends_with(end) {
@@ -54,7 +55,9 @@ fn answering(end: &'static [u8], response: Vec<u8>) -> SocketAddr {
 
 /// Counts what the server in this thread allocates while its client does something, without what the client does.
 async fn counted(exchange: impl Future<Output = ()>) -> u64 {
-    let (before, mut of_client, mut exchange) = (allocations(), 0, pin!(exchange));
+    let before = allocations();
+    let mut of_client = 0;
+    let mut exchange = pin!(exchange);
     poll_fn(|context| {
         let begun = allocations();
         let polled = exchange.as_mut().poll(context);
@@ -78,11 +81,13 @@ async fn a_request_to_a_program_allocates_no_more_than_it_did() {
     let output = ["Content-Type: text/plain\r\nContent-Length: 1024\r\n\r\n", &"x".repeat(1_024)];
     let output = output.concat();
     let [high, low] = (output.len() as u16).to_be_bytes();
-    let (before, end) = ([1, 6, 0, 1, high, low, 0, 0], [1, 3, 0, 1, 0, 8, 0, 0]);
+    let before = [1, 6, 0, 1, high, low, 0, 0];
+    let end = [1, 3, 0, 1, 0, 8, 0, 0];
     let response = [&before[..], output.as_bytes(), &end, &[0; 8]].concat();
     let server = answering(&[1, 5, 0, 1, 0, 0, 0, 0], response);
     let folder = tempfile::tempdir().unwrap();
-    let (protocol, keep_alive) = (BackendProtocol::FastCgi, Some(1));
+    let protocol = BackendProtocol::FastCgi;
+    let keep_alive = Some(1);
     let settings = kettle_config::Backend { protocol, keep_alive, ..Default::default() };
     let change = |_| routed_to(config(&folder), server, settings, &[], |_| {});
     takes_at_most(PROGRAM_ALLOCATIONS_MAX, change).await;

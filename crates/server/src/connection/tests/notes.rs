@@ -27,7 +27,8 @@ fn backend() -> (SocketAddr, mpsc::Receiver<Seen>) {
     thread::spawn(move || {
         let answered = Arc::new(AtomicU64::new(0));
         for socket in backend.incoming() {
-            let (seen, answered) = (seen.clone(), Arc::clone(&answered));
+            let seen = seen.clone();
+            let answered = Arc::clone(&answered);
             thread::spawn(move || answer(socket.unwrap(), &seen, &answered));
         }
     });
@@ -132,7 +133,8 @@ impl Asking {
             }
             return (head.starts_with("HTTP/1.1 200 "), String::from_utf8(body).unwrap());
         };
-        let (mut is_good, mut body) = (false, Vec::new());
+        let mut is_good = false;
+        let mut body = Vec::new();
         loop {
             let head = self.client.exactly(9).await;
             let payload = self.client.exactly(usize::from(head[1]) * 256 + usize::from(head[2]));
@@ -216,7 +218,8 @@ async fn a_client_that_leaves_ends_its_connection_and_frees_its_place_whatever_t
 async fn a_write_invalidates_at_its_beginning_and_its_end_whatever_the_log_knows() {
     for (protocol, forgets) in PROTOCOLS.into_iter().flat_map(|it| [(it, false), (it, true)]) {
         let (server, _seen) = backend();
-        let (folder, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let store = tempfile::tempdir().unwrap();
         let name = Located::not_written("main".to_owned());
         let directory = Located::not_written(store.path().to_owned());
         let caches = [Cache { name: name.clone(), directory, ..Cache::default() }];

@@ -103,8 +103,10 @@ async fn whoever_accepts_follows_a_reload_if_another_listener_cannot_be_used() {
         // The kernel takes no file into an epoll set.
         let file = std::fs::File::open(stage.folder.path().join("a")).unwrap();
         let bad = listening(OwnedFd::from(file).into());
-        let (first, second) = (with(vec![good.clone()]), with(vec![bad, good]));
-        let (mut accepting, mut tasks) = (Listeners::default(), JoinSet::new());
+        let first = with(vec![good.clone()]);
+        let second = with(vec![bad, good]);
+        let mut accepting = Listeners::default();
+        let mut tasks = JoinSet::new();
         accepting.follow(&stage.worker, &first, &mut tasks).await.unwrap();
         accepting.follow(&stage.worker, &second, &mut tasks).await.unwrap_err();
         settle().await;

@@ -64,7 +64,9 @@ fn no_call_reads_what_was_not_made_sure_of() {
     let span = ByteRange { start: 5_000, bytes: 5 * CALL_BYTES };
     let end = span.start + span.bytes;
     let mut call_end = span.start + first_call_bytes(300, span);
-    let (mut warm_until, mut waits, mut is_first) = (0, 0, true);
+    let mut warm_until = 0;
+    let mut waits = 0;
+    let mut is_first = true;
     while call_end < end {
         if warm_until < call_end {
             warm_until = warm_end(call_end, is_first);

@@ -11,7 +11,9 @@ fn throttle(bytes_per_second: u64, after_bytes: u64) -> Box<Throttle> {
 
 /// When what was sent, by a sender that sends each time as much as it may, and comes as late as it is told.
 fn sent(throttle: &mut Throttle, late: &[u64], mut left_bytes: u64) -> Vec<(Duration, u64)> {
-    let (mut now, mut all, mut late) = (Duration::ZERO, Vec::new(), late.iter().cycle());
+    let mut now = Duration::ZERO;
+    let mut all = Vec::new();
+    let mut late = late.iter().cycle();
     while left_bytes > 0 {
         match throttle.allowance(now) {
             Ok(bytes) => {

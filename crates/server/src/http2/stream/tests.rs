@@ -108,7 +108,8 @@ async fn what_threads_read_is_bounded_and_takes_nothing_of_the_windows() {
         let streams: Vec<_> =
             numbers.iter().map(|number| Http2Stream::new(Rc::clone(&io), *number)).collect();
         streams.iter().for_each(|stream| stream.send_head(200, b"", false).unwrap());
-        let (wakes, mut places) = (Arc::new(Wakes::default()), [const { None }; 12]);
+        let wakes = Arc::new(Wakes::default());
+        let mut places = [const { None }; 12];
         let waker = Waker::from(Arc::clone(&wakes));
         let mut read = Vec::new();
         for (stream, place) in streams[..8].iter().zip(&mut places) {
@@ -156,7 +157,8 @@ pub(crate) async fn blocked() -> (Rc<Http2Io>, Http2Stream, Box<Stream>) {
     let (io, client) = connection(&[settings, update, get(1)].concat()).await;
     let stream = Http2Stream::new(Rc::clone(&io), 1);
     stream.send_head(200, b"", false).unwrap();
-    let (mut place, mut idle_turns) = (None, 0);
+    let mut place = None;
+    let mut idle_turns = 0;
     while idle_turns < 100 {
         let written_bytes = stream.written_bytes();
         while let Some(room_bytes) = room(&stream, &mut place, SMALL_PIECE_BYTES) {

@@ -51,7 +51,8 @@ async fn both_ways(setup: Setup, bytes: usize, client_writes_first: bool) -> End
     let (client, backend, tunnel) = setup.open().await;
     let up = pattern(bytes);
     let down: Vec<u8> = up.iter().map(|byte| byte ^ 0xff).collect();
-    let (client, backend) = (client.into_stream(), backend.into_stream());
+    let client = client.into_stream();
+    let backend = backend.into_stream();
     let (at_client, at_backend) = if client_writes_first {
         tokio::join!(writes_first(client, &up), does_both(backend, &down))
     } else {
@@ -152,7 +153,8 @@ async fn what_a_connection_kept_is_not_forgotten() {
         let Side::Tls(mut stream) = near else { panic!("no TLS") };
         client.send(b"kept").await;
         poll_fn(|context| stream.poll_fill(context)).await.expect("filled");
-        let (pipes, offloads) = (Rc::new(Pipes::default()), Rc::new(offloads()));
+        let pipes = Rc::new(Pipes::default());
+        let offloads = Rc::new(offloads());
         let settings = Setup::new(Tls13, Tcp).settings;
         let received = b"first ".to_vec();
         let mut relay =
@@ -188,7 +190,8 @@ async fn a_backend_that_does_not_read_holds_up_only_one_way() {
 
 /// Polls the tunnel until neither it nor its peer gets on.
 async fn until_blocked(relay: &mut Relay, writer: &mut (dyn Duplex + '_), bytes: &[u8]) -> usize {
-    let (mut written_bytes, mut idle_rounds) = (0, 0);
+    let mut written_bytes = 0;
+    let mut idle_rounds = 0;
     while idle_rounds < 200 {
         let before = (written_bytes, relay.progress());
         poll_fn(|context| {

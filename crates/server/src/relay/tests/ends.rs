@@ -382,7 +382,8 @@ async fn who_is_left_talking_receives_all_that_was_sent() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("bound");
     let (far, near) = tokio::join!(TcpStream::connect(address), listener.accept());
-    let (mut far, near) = (far.expect("connected"), near.expect("accepted").0);
+    let mut far = far.expect("connected");
+    let near = near.expect("accepted").0;
     let mut sent_bytes = 0;
     near.writable().await.expect("open");
     while let Ok(bytes) = near.try_write(&[7; 65_536]) {

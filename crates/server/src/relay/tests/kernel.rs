@@ -111,7 +111,8 @@ async fn what_the_kernel_encrypts_already_is_not_said_to_be_encrypted_here() {
             let (server_side, mut backend) = connection(Tls13, false).await;
             let Side::Tls(stream) = &mut side else { panic!("no TLS") };
             poll_fn(|context| stream.poll_offload(context, false)).await.expect("moved");
-            let (pipes, offloads) = (Rc::default(), Rc::new(offloads()));
+            let pipes = Rc::default();
+            let offloads = Rc::new(offloads());
             let settings = Setup::new(kind, Tls13).settings;
             let received = [Vec::new(), Vec::new()];
             let mut relay = Relay::new(side, server_side, received, &settings, &pipes, &offloads);

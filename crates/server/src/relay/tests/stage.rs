@@ -88,7 +88,8 @@ impl Setup {
     pub(crate) async fn build(self) -> (Relay, Rc<Pipes>, Peer, Peer) {
         let (client, client_peer) = connection(self.client, true).await;
         let (backend, backend_peer) = connection(self.backend, false).await;
-        let (pipes, offloads) = (Rc::new(Pipes::default()), Rc::new(offloads()));
+        let pipes = Rc::new(Pipes::default());
+        let offloads = Rc::new(offloads());
         let relay = Relay::new(
             client,
             backend,

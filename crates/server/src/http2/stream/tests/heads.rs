@@ -29,7 +29,8 @@ fn request(fields: &[(&str, &str)], has_body: bool) -> NewRequest {
     connection.receive(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0", 0, 0);
     let end_stream = u8::from(!has_body);
     let mut pieces = block.chunks(16_384).peekable();
-    let (mut kind, mut flags) = (1, end_stream);
+    let mut kind = 1;
+    let mut flags = end_stream;
     while let Some(piece) = pieces.next() {
         flags |= if pieces.peek().is_none() { 4 } else { 0 };
         let length = u32::try_from(piece.len()).unwrap().to_be_bytes();
