@@ -250,6 +250,11 @@ impl Client {
         }
     }
 
+    /// The hello of a handshake that has not begun yet, which is not sent.
+    pub fn hello(&mut self) -> Vec<u8> {
+        self.flight()
+    }
+
     fn flight(&mut self) -> Vec<u8> {
         let mut flight = Vec::new();
         while self.tls.wants_write() {
@@ -258,7 +263,8 @@ impl Client {
         flight
     }
 
-    fn receive_handshake(&mut self) {
+    /// Receives a part of the handshake.
+    pub fn receive_handshake(&mut self) {
         self.tls.read_tls(&mut self.wire).unwrap();
         self.tls.process_new_packets().unwrap();
     }

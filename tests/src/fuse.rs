@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
 use crate::content::content;
-use crate::environment::patience;
+use crate::environment::{patience, skip};
 use crate::mounted::Mounted;
 
 /// The questions that a file never answers.
@@ -57,6 +57,12 @@ impl Fuse {
         let serving = Serving { device, files, shared: Arc::clone(&shared) };
         let server = Some(std::thread::spawn(move || serving.run()));
         Ok(Self { mounted, server, shared })
+    }
+
+    /// The same; where there is no FUSE, the calling test is noted down as skipped and should return.
+    pub fn mount_or_skip(folder: PathBuf, files: &'static [Entry]) -> Option<Self> {
+        let fuse = Self::mount(folder, files);
+        fuse.inspect_err(|error| skip(&format!("no FUSE here: {error}"))).ok()
     }
 
     /// Waits until so many requests are left without an answer.

@@ -13,7 +13,7 @@ use crate::environment::{kernel_tls_or_skip, kettle_program, patience};
 use crate::http::Connection as _;
 use crate::kernel_counts::Turn;
 use crate::setup::{Folder, Setup};
-use crate::suite::Suite;
+use crate::suite::{Suite, TLS13_AES_128};
 use crate::tool::{Ended, Running, Tool};
 use crate::transcript::Transcript;
 
@@ -123,6 +123,11 @@ impl Kettle {
         let mut client = Dialer::default().connect(self.address());
         client.send(request).unwrap();
         client
+    }
+
+    /// The certificate that new connections are shown, in DER.
+    pub fn shown_certificate(&self) -> Vec<u8> {
+        self.connect(TLS13_AES_128).tls.peer_certificates().unwrap()[0].to_vec()
     }
 
     /// Connects without TLS.

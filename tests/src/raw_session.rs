@@ -103,6 +103,14 @@ impl RawSession {
         }
     }
 
+    /// Receives the next data, which must come before an alert or an end.
+    pub fn data(&mut self) -> Vec<u8> {
+        match self.receive_beyond(&[HANDSHAKE]) {
+            Received::Record(APPLICATION_DATA, content) => content,
+            other => panic!("no data: {other:?}"),
+        }
+    }
+
     /// Receives bodies of so many bytes in all, and says how many KeyUpdates came before their end. Heads begin records.
     pub fn bodies(&mut self, bytes: usize) -> (Vec<u8>, usize) {
         let (mut received, mut key_updates) = (Vec::new(), 0);

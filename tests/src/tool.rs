@@ -113,6 +113,13 @@ impl Tool {
         printed
     }
 
+    /// Types this, and waits for its end with its input still open.
+    pub fn typed(self, text: impl AsRef<[u8]>) -> Ended {
+        let mut running = self.start();
+        running.type_in(text);
+        running.ended()
+    }
+
     /// Starts it.
     #[must_use]
     pub fn start(mut self) -> Running {

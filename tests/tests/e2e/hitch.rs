@@ -252,6 +252,14 @@ impl Daemon {
     }
 }
 
+/// A place with such a configuration, and its frontend.
+fn configured(more: &str) -> (Place, SocketAddr) {
+    let place = Place::new();
+    let front = free();
+    configure(&place, front, more);
+    (place, front)
+}
+
 /// A configuration with this beside a certificate, a frontend and a backend.
 fn configure(place: &Place, front: SocketAddr, more: &str) {
     let front = bracketed(front);
@@ -285,9 +293,7 @@ fn a_daemon_leaves_its_number_and_reads_its_file_again() {
 
 #[test]
 fn nobody_else_chooses_what_a_number_or_a_message_is_written_to() {
-    let place = Place::new();
-    let front = free();
-    configure(&place, front, "");
+    let (place, _front) = configured("");
     fs::write(place.path("victim"), "1").unwrap();
     symlink(place.path("victim"), place.path("link")).unwrap();
     for (words, expected) in [
@@ -343,9 +349,7 @@ fn a_number_that_may_not_be_removed_is_emptied() {
     if !geteuid().is_root() {
         return skip("only root can become another user");
     }
-    let place = Place::new();
-    let front = free();
-    configure(&place, front, "");
+    let (place, _front) = configured("");
     let words = ["--config=FOLDER/conf", AS[0], AS[1]];
     // The file that the first left does not stand in the way of the second.
     for _ in 0..2 {

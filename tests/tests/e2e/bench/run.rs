@@ -21,6 +21,11 @@ fn words(folder: &Path, more: &[&str]) -> Vec<String> {
     words.iter().chain(&where_to).chain(more).map(|word| (*word).to_owned()).collect()
 }
 
+/// The run that goes on from the results in this folder.
+fn resumed(folder: &Path) -> Tool {
+    Tool::kettle(["bench", "run", "--resume"]).args([folder.join("results.jsonl")])
+}
+
 fn lines(folder: &Path) -> Vec<Value> {
     let text = fs::read_to_string(folder.join("results.jsonl")).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -246,7 +251,7 @@ fn ctrl_c_keeps_what_was_measured_and_the_run_goes_on_from_there() {
     let text = fs::read_to_string(&results).unwrap();
     fs::write(&results, text.replacen(ROUNDS, &wanted.to_string(), 1)).unwrap();
     let before = lines(folder.path());
-    let _ = Tool::kettle(["bench", "run", "--resume", results.to_str().unwrap()]).succeed();
+    let _ = resumed(folder.path()).succeed();
     let after = lines(folder.path());
     assert_eq!(after[..before.len()], before);
     let rounds: Vec<_> = samples(&after).iter().map(|sample| sample["round"].as_u64()).collect();
@@ -264,7 +269,7 @@ fn results_of_another_machine_are_not_gone_on_with() {
     let mut first: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     first["machine"]["kernel"] = "2.6.32".into();
     fs::write(&results, format!("{first}\n")).unwrap();
-    Tool::kettle(["bench", "run", "--resume", results.to_str().unwrap()]).fail("2.6.32");
+    resumed(folder.path()).fail("2.6.32");
 }
 
 #[test]
@@ -279,8 +284,7 @@ fn results_of_another_build_of_a_server_are_not_gone_on_with() {
     }
     let text: Vec<String> = before.iter().map(ToString::to_string).collect();
     fs::write(&results, text.join("\n") + "\n").unwrap();
-    let resumed = Tool::kettle(["bench", "run", "--resume", results.to_str().unwrap()]);
-    let said = resumed.fail("kettle user is kettle 0.");
+    let said = resumed(folder.path()).fail("kettle user is kettle 0.");
     assert!(said.contains("and was kettle 0.1.0 (of yesterday)"), "{said}");
     assert!(samples(&lines(folder.path())).is_empty());
 }
@@ -298,7 +302,7 @@ fn a_run_goes_on_by_the_configuration_it_began_with_wherever_that_is_asked() {
     let begun = begun.map(|line| format!("{line}\n")).collect::<String>();
     let go_on = || {
         fs::write(&results, &begun).unwrap();
-        Tool::kettle(["bench", "run", "--resume", results.to_str().unwrap()])
+        resumed(folder.path())
     };
 
     let _ = go_on().succeed();

@@ -31,8 +31,7 @@ type Had = BTreeMap<u32, Vec<usize>>;
 fn start() -> Option<(Kettle, Fuse)> {
     let setup = over_http2().set("limits", "disk_timeout = \"5m\"");
     let kettle = Kettle::start(setup.sizes(&[QUICK_BYTES]));
-    let fuse = Fuse::mount(kettle.folder.path("www/mounted"), FILES);
-    let fuse = fuse.inspect_err(|error| skip(&format!("no FUSE here: {error}"))).ok()?;
+    let fuse = Fuse::mount_or_skip(kettle.folder.path("www/mounted"), FILES)?;
     Some((kettle, fuse))
 }
 

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use kettle_tests::environment::Ends;
+
 use super::*;
 
 #[test]
@@ -48,19 +50,10 @@ fn while_clients_connect(address: SocketAddr, work: impl FnOnce()) -> usize {
                 }
             });
         }
-        let _over = Over(&is_over);
+        let _over = Ends(&is_over);
         work();
     });
     answered.into_inner()
-}
-
-/// Says so when it is dropped, after a panic too.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// False if there was no connection.

@@ -140,8 +140,7 @@ const BEGUN: [Doing; 6] = [
     // Half a hello.
     |kettle, suite| {
         let mut client = Dialer::suite(suite).begin(kettle.address());
-        let mut hello = Vec::new();
-        client.tls.write_tls(&mut hello).unwrap();
+        let hello = client.hello();
         client.wire.write_all(&hello[..hello.len() / 2]).unwrap();
         Box::new(client)
     },

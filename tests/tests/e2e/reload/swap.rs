@@ -17,7 +17,7 @@ fn a_reload_brings_a_new_certificate_to_new_connections_only() {
     old.get("/a");
     let new = exchange_certificate(&kettle);
     assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
-    assert_eq!(shown(&kettle), new.der.as_ref());
+    assert_eq!(kettle.shown_certificate(), new.der.as_ref());
     assert_eq!(old.get("/a").body, b"content");
 }
 
@@ -74,7 +74,7 @@ fn a_hangup_reloads() {
     let new = exchange_certificate(&kettle);
     kettle.signal(Signal::HUP);
     kettle.messages().wait_for("reloaded");
-    assert_eq!(shown(&kettle), new.der.as_ref());
+    assert_eq!(kettle.shown_certificate(), new.der.as_ref());
 }
 
 #[test]
@@ -140,8 +140,7 @@ fn a_configuration_with_a_mistake_leaves_the_old_one_in_force() {
 /// A server whose certificate lies, from now on, on a disk that never answers.
 fn certificate_that_hangs(kettle: &Kettle) -> Option<Fuse> {
     let files = &[("hangs", 1_000, Silent::ReadBeyond(0))];
-    let fuse = Fuse::mount(kettle.folder.path("mounted"), files);
-    let fuse = fuse.inspect_err(|error| skip(&format!("no FUSE here: {error}"))).ok()?;
+    let fuse = Fuse::mount_or_skip(kettle.folder.path("mounted"), files)?;
     std::fs::remove_file(kettle.folder.path("localhost.pem")).unwrap();
     let hanging = kettle.folder.path("mounted/hangs");
     std::os::unix::fs::symlink(hanging, kettle.folder.path("localhost.pem")).unwrap();
@@ -166,7 +165,7 @@ fn a_reload_that_waits_for_a_disk_holds_up_nothing_else() {
     std::fs::remove_file(kettle.folder.path("localhost.pem")).unwrap();
     let new = exchange_certificate(&kettle);
     kettle.ctl(&["reload"]).run();
-    assert_eq!(shown(&kettle), new.der.as_ref());
+    assert_eq!(kettle.shown_certificate(), new.der.as_ref());
 }
 
 #[test]
@@ -198,10 +197,10 @@ fn a_server_that_stops_opens_nothing_anew() {
 #[test]
 fn a_key_that_does_not_fit_its_certificate_leaves_the_old_ones_in_force() {
     let kettle = Kettle::start(Setup::default().file("www/a", "content"));
-    let before = shown(&kettle);
+    let before = kettle.shown_certificate();
     kettle.folder.write("localhost.pem", issue(&["localhost"], Kind::Ecdsa).chain);
     assert!(!kettle.ctl(&["reload"]).output().status.success());
-    assert_eq!(shown(&kettle), before);
+    assert_eq!(kettle.shown_certificate(), before);
 }
 
 #[test]
@@ -267,9 +266,4 @@ fn exchange_certificate(kettle: &Kettle) -> Issued {
     let new = issue(&["localhost"], Kind::Ecdsa);
     kettle.folder.write_certificate("localhost", &new);
     new
-}
-
-/// The certificate that new connections are shown.
-fn shown(kettle: &Kettle) -> Vec<u8> {
-    kettle.connect(TLS13_AES_128).tls.peer_certificates().unwrap()[0].to_vec()
 }

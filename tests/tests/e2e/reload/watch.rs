@@ -18,17 +18,12 @@ fn new_certificate() -> Issued {
     issue(&["localhost"], Kind::Ecdsa)
 }
 
-/// The certificate that new connections are shown.
-fn shown(kettle: &Kettle) -> Vec<u8> {
-    kettle.connect(TLS13_AES_128).tls.peer_certificates().unwrap()[0].to_vec()
-}
-
 /// Puts a new certificate in the old one's place, which is shown after so many reloads in all.
 fn renew(kettle: &Kettle, reloads: usize) {
     let new = new_certificate();
     kettle.folder.write_certificate("localhost", &new);
     wait_for(kettle, "reloaded", reloads);
-    assert_eq!(shown(kettle), new.der.as_ref());
+    assert_eq!(kettle.shown_certificate(), new.der.as_ref());
 }
 
 /// Waits until it has said something so many times.
@@ -51,10 +46,10 @@ fn a_replaced_certificate_is_shown_without_a_command() {
 #[test]
 fn a_broken_certificate_leaves_the_old_one_and_is_reported_once() {
     let kettle = watching();
-    let old = shown(&kettle);
+    let old = kettle.shown_certificate();
     kettle.folder.replace("localhost.pem", "nonsense");
     wait_for(&kettle, NOT_TAKEN, 1);
-    assert_eq!(shown(&kettle), old);
+    assert_eq!(kettle.shown_certificate(), old);
     renew(&kettle, 1);
     wait_for(&kettle, NOT_TAKEN, 1);
     assert_eq!(kettle.status("/reloads_refused"), 1);
@@ -115,14 +110,14 @@ fn a_renewed_certificate_gives_nobody_a_new_rate() {
 #[test]
 fn a_chain_before_its_key_is_refused_once_and_taken_with_the_key() {
     let kettle = watching();
-    let old = shown(&kettle);
+    let old = kettle.shown_certificate();
     let new = new_certificate();
     kettle.folder.replace("localhost.pem", &new.chain);
     wait_for(&kettle, "does not belong to the certificate", 1);
-    assert_eq!(shown(&kettle), old);
+    assert_eq!(kettle.shown_certificate(), old);
     kettle.folder.replace("localhost.key", &new.key);
     wait_for(&kettle, "reloaded", 1);
-    assert_eq!(shown(&kettle), new.der.as_ref());
+    assert_eq!(kettle.shown_certificate(), new.der.as_ref());
     assert_eq!(kettle.status("/reloads_refused"), 1);
 }
 
@@ -145,10 +140,10 @@ fn a_link_that_is_turned_to_another_folder_is_followed() {
         link(&format!("data/{file}"), file);
     }
     wait_for(&kettle, "reloaded", 1);
-    assert_eq!(shown(&kettle), releases[0].der.as_ref());
+    assert_eq!(kettle.shown_certificate(), releases[0].der.as_ref());
     link("2", "data");
     wait_for(&kettle, "reloaded", 2);
-    assert_eq!(shown(&kettle), releases[1].der.as_ref());
+    assert_eq!(kettle.shown_certificate(), releases[1].der.as_ref());
     assert_eq!(kettle.status("/reloads_refused"), 0);
 }
 

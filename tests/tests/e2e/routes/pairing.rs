@@ -1,9 +1,5 @@
 //! Two settings of one route that meet: which comes first, and what one lets through that the other would not.
 
-use kettle_tests::raw_handshake::{RawHandshake, RawHello};
-use kettle_tests::raw_session::Received;
-use kettle_tests::record::{APPLICATION_DATA, HANDSHAKE};
-
 use super::access::ANN;
 use super::*;
 use crate::proxy::guarded::{SECRET, SIGNATURE};
@@ -111,35 +107,6 @@ fn a_preflight_needs_no_password_and_pages_read_what_the_route_says_of_a_kept_re
     let refused = ask(&kettle, "GET", "/app/a", origin);
     assert_eq!((refused.status, readable_by(&refused)), (401, ours.clone()));
     assert_eq!(readable_by(&hit(&kettle, &format!("{origin}{CREDENTIALS}"))), ours);
-}
-
-#[test]
-fn networks_and_rates_are_those_of_the_client_that_a_load_balancer_names() {
-    let rules =
-        "deny = [\"192.0.2.0/24\"]\nrate_limit = { requests = 1, period = \"1h\", burst = 1 }";
-    let setup = Setup::default().listener("accept_proxy = [\"127.0.0.0/8\"]").file("www/a", "a");
-    let kettle = Kettle::start(setup.route(rules));
-    let ask = |client: &str| {
-        let mut wire = Wire::connect(kettle.address());
-        let header = format!("PROXY TCP4 {client} 192.0.2.1 40000 443\r\n");
-        wire.send(header.as_bytes()).unwrap();
-        let handshake = RawHandshake::begin_on(wire, &RawHello::default());
-        let request = get("/a");
-        let mut session = handshake.finish(|sending| sending.seal(APPLICATION_DATA, &request));
-        let Received::Record(_, content) = session.receive_beyond(&[HANDSHAKE]) else {
-            panic!("no response");
-        };
-        String::from_utf8_lossy(&content).split(' ').nth(1).unwrap_or_default().to_owned()
-    };
-    for (client, status) in [
-        ("192.0.2.7", "403"),
-        ("198.51.100.7", "200"),
-        ("198.51.100.7", "429"),
-        ("192.0.2.7", "403"),
-        ("198.51.100.8", "200"),
-    ] {
-        assert_eq!(ask(client), status, "{client}");
-    }
 }
 
 #[test]

@@ -38,15 +38,17 @@ fn client(kettle: &Kettle, name: &str) -> [String; 4] {
 /// A whole exchange by `openssl s_client`, with what it said.
 fn ask(kettle: &Kettle, host: &str, words: &[&str]) -> Ended {
     let request = format!("GET /a HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-    let mut openssl = kettle.openssl(words).start();
-    openssl.type_in(request);
-    openssl.ended()
+    kettle.openssl(words).typed(request)
 }
 
 fn ask_as(kettle: &Kettle, name: &str, words: &[&str]) -> Ended {
+    ask_at(kettle, "localhost", name, words)
+}
+
+/// The same for another host.
+fn ask_at(kettle: &Kettle, host: &str, name: &str, words: &[&str]) -> Ended {
     let certificate = client(kettle, name);
-    let certificate: Vec<&str> = certificate.iter().map(String::as_str).collect();
-    ask(kettle, "localhost", &[words, &certificate].concat())
+    ask(kettle, host, &[words, &certificate.each_ref().map(String::as_str)].concat())
 }
 
 fn counted(kettle: &Kettle, outcome: &str) -> u64 {
@@ -215,11 +217,9 @@ fn sites_that_ask_for_the_same_share_connections() {
         .file("other.pem", other.pem())
         .file("other/a", "the other");
     let kettle = Kettle::start(asking(asking(setup, "copy"), "other"));
-    let certificate = client(&kettle, "alice");
-    let certificate: Vec<&str> = certificate.iter().map(String::as_str).collect();
     for (version, _) in VERSIONS {
         let ask = |host: &str, name: &str| {
-            ask(&kettle, host, &[&[version, "-servername", name], &certificate[..]].concat()).text()
+            ask_at(&kettle, host, "alice", &[version, "-servername", name]).text()
         };
         assert!(ask("copy.test", "localhost").contains("the copy"), "{version}");
         assert!(ask("localhost", "copy.test").contains("content"), "{version}");
@@ -284,12 +284,11 @@ fn name_that_is_only_carried_on_is_no_way_around_a_certificate() {
 
 /// As `ask`, by a client that says no name.
 fn without_name(kettle: &Kettle, host: &str, words: &[&str]) -> String {
-    let mut openssl = Tool::new("openssl")
+    Tool::new("openssl")
         .args(["s_client", "-connect", &kettle.address().to_string()])
         .args(words)
-        .start();
-    openssl.type_in(format!("GET /a HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"));
-    openssl.ended().text()
+        .typed(format!("GET /a HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"))
+        .text()
 }
 
 #[test]

@@ -26,11 +26,3 @@ fn curl_reuses_its_connection_follows_redirects_and_resumes() {
     assert_eq!(kettle.curl(&["--http1.0"], "/folder/").succeed(), "0123456789");
     assert!(kettle.curl(&["--head"], "/folder/").succeed().starts_with("HTTP/1.1 200 OK\r\n"));
 }
-
-#[test]
-fn curl_that_offers_http_2_gets_http_1_1_where_that_is_off() {
-    let setup = Setup::default().listener("http2 = false").file("www/a", "content");
-    let kettle = Kettle::start(setup);
-    let words = ["--http2", "--write-out", " %{http_version}"];
-    assert_eq!(kettle.curl(&words, "/a").succeed(), "content 1.1");
-}

@@ -26,8 +26,7 @@ const BODY_BYTES: usize = 1 << 20;
 const MANY: usize = 10;
 
 fn hanging_disk(kettle: &Kettle) -> Option<Fuse> {
-    let fuse = Fuse::mount(kettle.folder.path("www/mounted"), FILES);
-    fuse.inspect_err(|error| skip(&format!("no FUSE here: {error}"))).ok()
+    Fuse::mount_or_skip(kettle.folder.path("www/mounted"), FILES)
 }
 
 /// Clients that all wait for this.
@@ -156,8 +155,7 @@ fn a_file_whose_beginning_hangs_gets_503_however_large_it_is() {
 const PAGES: &[(&str, usize, Silent)] = &[("404.html", 10, Silent::Open)];
 
 fn hanging_pages(kettle: &Kettle) -> Option<Fuse> {
-    let fuse = Fuse::mount(kettle.folder.path("pages"), PAGES);
-    fuse.inspect_err(|error| skip(&format!("no FUSE here: {error}"))).ok()
+    Fuse::mount_or_skip(kettle.folder.path("pages"), PAGES)
 }
 
 fn with_pages() -> Setup {

@@ -7,6 +7,8 @@ use std::time::SystemTime;
 
 use kettle_tests::transcript::contains;
 
+use kettle_tests::environment::Ends;
+
 use super::*;
 
 #[test]
@@ -59,7 +61,6 @@ fn a_file_exchanged_for_a_link_again_and_again_lets_nothing_out() {
                 std::fs::rename(&link, &file).unwrap();
             }
         });
-        // Also when an assertion fails: the other thread would go on for ever.
         let _ends = Ends(&is_over);
         let mut client = kettle.connect(TLS13_AES_128);
         for _ in 0..1_000 {
@@ -67,15 +68,6 @@ fn a_file_exchanged_for_a_link_again_and_again_lets_nothing_out() {
             assert!(response.status == 404 || response.body == b"harmless", "{}", response.head);
         }
     });
-}
-
-/// Says that something is over when it goes.
-struct Ends<'a>(&'a AtomicBool);
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 #[test]

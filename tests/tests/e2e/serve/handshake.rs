@@ -139,8 +139,7 @@ fn a_handshake_in_single_bytes_succeeds() {
             client.wire.write_all(&[byte]).unwrap();
         }
         if client.tls.is_handshaking() && !client.tls.wants_write() {
-            client.tls.read_tls(&mut client.wire).unwrap();
-            client.tls.process_new_packets().unwrap();
+            client.receive_handshake();
         }
     }
     assert_eq!(client.get("/a").body, b"content");
@@ -149,8 +148,7 @@ fn a_handshake_in_single_bytes_succeeds() {
 #[test]
 fn clients_that_leave_during_the_handshake_do_no_harm() {
     let kettle = Kettle::start(with_a_file());
-    let mut hello = Vec::new();
-    Dialer::default().begin(kettle.address()).tls.write_tls(&mut hello).unwrap();
+    let hello = Dialer::default().begin(kettle.address()).hello();
     for sent in [0, 1, 5, 6, 43, hello.len() - 1, hello.len()] {
         let mut wire = Wire::connect(kettle.address());
         wire.write_all(&hello[..sent]).unwrap();

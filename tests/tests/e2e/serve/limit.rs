@@ -13,8 +13,7 @@ use super::*;
 #[test]
 fn a_handshake_that_comes_byte_by_byte_runs_out_of_time() {
     let kettle = Kettle::start(with_a_file().set("tls", "handshake_timeout = \"1s\""));
-    let mut hello = Vec::new();
-    Dialer::default().begin(kettle.address()).tls.write_tls(&mut hello).unwrap();
+    let hello = Dialer::default().begin(kettle.address()).hello();
     let mut wire = Wire::connect(kettle.address());
     wire.socket.set_read_timeout(Some(PACE)).unwrap();
     let cut_off =
@@ -193,8 +192,7 @@ fn memory_of_a_crowd_that_left_is_given_back() {
     }
     let kettle = Kettle::start(with_a_file().set("tls", "handshake_timeout = \"5m\""));
     let before = own_memory(&kettle);
-    let mut hello = Vec::new();
-    Dialer::default().begin(kettle.address()).tls.write_tls(&mut hello).unwrap();
+    let hello = Dialer::default().begin(kettle.address()).hello();
     let crowd: Vec<_> = (0..2_500)
         .map(|_| {
             let mut wire = Wire::connect(kettle.address());

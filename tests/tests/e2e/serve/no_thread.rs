@@ -22,10 +22,7 @@ fn without_a_further_thread_a_server_refuses_what_needs_one_and_goes_on() {
     let kettle = Kettle::start(setup.launched_by(&launcher));
     // A remote file system is never asked by a worker.
     let files = &[("remote", BYTES, Silent::Never)];
-    let _fuse = match Fuse::mount(kettle.folder.path("www/mounted"), files) {
-        Ok(fuse) => fuse,
-        Err(error) => return skip(&format!("no FUSE here: {error}")),
-    };
+    let Some(_fuse) = Fuse::mount_or_skip(kettle.folder.path("www/mounted"), files) else { return };
     let get = |target| kettle.connect(TLS13_AES_128).get(target);
     assert_eq!(get("/a").body, b"content");
     group.bound_threads("1").unwrap();

@@ -30,9 +30,7 @@ fn openssl_verifies_each_kind_and_others_get_the_certificate_beside_it() {
         let chain = chain.display().to_string();
         let only = ["-sigalgs", &format!("mldsa{set}"), "-CAfile", &chain];
         for (words, signed) in [(&only[..], format!("mldsa{set}")), (&[], "ecdsa".to_owned())] {
-            let mut openssl = kettle.openssl(words).start();
-            openssl.type_in(REQUEST);
-            let said = openssl.ended();
+            let said = kettle.openssl(words).typed(REQUEST);
             let text = said.text();
             assert!(text.contains("Verify return code: 0 (ok)"), "{words:?}: {text}");
             assert!(text.contains("Peer signature type: ") && text.contains(&signed), "{text}");

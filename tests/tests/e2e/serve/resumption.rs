@@ -93,9 +93,7 @@ fn openssl_resumes_in_both_versions() {
     let request = "GET /a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     for version in ["-tls1_2", "-tls1_3"] {
         for (flag, kind) in [("-sess_out", "New, "), ("-sess_in", "Reused, ")] {
-            let mut openssl = kettle.openssl(&[version, flag, &session]).start();
-            openssl.type_in(request);
-            let said = openssl.ended();
+            let said = kettle.openssl(&[version, flag, &session]).typed(request);
             assert!(said.text().contains(kind), "{version} {flag}: {}", said.text());
         }
     }
@@ -114,9 +112,7 @@ fn a_session_of_one_site_does_not_open_another() {
     let request = "GET /a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     for version in BY_TICKET_AND_BY_ID {
         let save = [version, &["-sess_out", &session]].concat();
-        let mut openssl = kettle.openssl(&save).start();
-        openssl.type_in(request);
-        let _ = openssl.ended();
+        let _ = kettle.openssl(&save).typed(request);
         for (name, is_resumed) in [("second.test", false), ("localhost", true)] {
             let words = [version, &["-sess_in", &session, "-servername", name]].concat();
             let text = kettle.openssl(&words).output().text();

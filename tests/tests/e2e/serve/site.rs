@@ -58,9 +58,10 @@ fn a_connection_is_one_of_the_site_whose_certificate_it_was_shown() {
         assert_eq!((response.status, &*response.body), (200, body.as_bytes()), "{asked}");
     }
     let unknown = |host: &str| {
-        let mut openssl = kettle.openssl(&["-servername", "machine.internal"]).start();
-        openssl.type_in(format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"));
-        openssl.ended().text()
+        kettle
+            .openssl(&["-servername", "machine.internal"])
+            .typed(format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"))
+            .text()
     };
     for (host, body) in [("localhost", "the first"), ("second.test", "the second")] {
         let said = unknown(host);

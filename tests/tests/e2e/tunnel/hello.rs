@@ -24,8 +24,7 @@ fn a_post_quantum_hello_may_be_cut_at_each_byte() {
     let mut client = Dialer::default()
         .groups(&[kx_group::X25519MLKEM768, kx_group::X25519])
         .begin(kettle.address());
-    let mut hello = Vec::new();
-    client.tls.write_tls(&mut hello).unwrap();
+    let hello = client.hello();
     assert!(hello.len() > 1_400, "{} bytes", hello.len());
     for cut in (1..hello.len()).step_by(scaled(1, 101)) {
         let mut wire = Wire::connect(kettle.address());

@@ -3,16 +3,8 @@
 use kettle_tests::environment::go_program_or_skip;
 use kettle_tests::tool::wait_until_listening;
 
-use super::peers::Peer;
+use super::peers::{HAPROXY, Peer};
 use super::*;
-
-const HAPROXY: &str = "\
-defaults
-  mode tcp
-  timeout client 20s
-  timeout server 20s
-  timeout connect 5s
-";
 
 fn stream(server: &str) -> String {
     format!(
@@ -47,21 +39,24 @@ fn assert_carries(address: SocketAddr, what: &str) {
     socket.shutdown(Shutdown::Write).unwrap();
 }
 
-/// One after another: whoever is not installed is noted down.
-fn ending_tls(plain: SocketAddr) -> impl Iterator<Item = (&'static str, Peer)> {
+/// One after another: whoever is not installed is noted down. Each has some words of its own for the server behind.
+fn ending_tls(
+    plain: SocketAddr,
+    [to_haproxy, to_nginx, to_hitch]: [&str; 3],
+) -> impl Iterator<Item = (&'static str, Peer)> {
     let source = Kettle::start(Setup::default());
     let files = files(&source);
     let haproxy = format!(
         "{HAPROXY}frontend f\n  bind ADDRESS ssl crt FOLDER/own.pem\n  default_backend b\n\
-         backend b\n  server s {plain}\n"
+         backend b\n  server s {plain} {to_haproxy}\n"
     );
     let nginx = stream(&format!(
         "listen ADDRESS ssl;\nssl_protocols TLSv1.2 TLSv1.3;\nssl_certificate FOLDER/own.pem;\nssl_certificate_key FOLDER/own.pem;\n\
-         proxy_pass {plain};"
+         {to_nginx}\nproxy_pass {plain};"
     ));
     let hitch = format!(
         "frontend = \"[HOST]:PORT\"\nbackend = \"[{}]:{}\"\npem-file = \"FOLDER/own.pem\"\nworkers = 1\n\
-         alpn-protos = \"http/1.1\"\nuser = \"nobody\"\n",
+         {to_hitch}\nuser = \"nobody\"\n",
         plain.ip(),
         plain.port()
     );
@@ -77,7 +72,7 @@ fn ending_tls(plain: SocketAddr) -> impl Iterator<Item = (&'static str, Peer)> {
 
 #[test]
 fn we_begin_tls_with_whoever_ends_it() {
-    for (program, peer) in ending_tls(Backend::echoing()) {
+    for (program, peer) in ending_tls(Backend::echoing(), ["", "", "alpn-protos = \"http/1.1\""]) {
         let kettle = originating("", peer.address);
         assert_carries(kettle.address(), program);
         let entry = kettle.tunnel();
@@ -93,29 +88,8 @@ fn we_begin_tls_with_whoever_ends_it() {
 fn we_stand_behind_whoever_ends_tls() {
     let settings = "accept_proxy = [\"127.0.0.0/8\"]";
     let behind = Kettle::start(before("tcp", settings, &[Backend::echoing()]));
-    let source = Kettle::start(Setup::default());
-    let files = files(&source);
-    let at = behind.address();
-    let haproxy = format!(
-        "{HAPROXY}frontend f\n  bind ADDRESS ssl crt FOLDER/own.pem\n  default_backend b\n\
-         backend b\n  server s {at} send-proxy-v2-ssl-cn\n"
-    );
-    let nginx = stream(&format!(
-        "listen ADDRESS ssl;\nssl_protocols TLSv1.2 TLSv1.3;\nssl_certificate FOLDER/own.pem;\nssl_certificate_key FOLDER/own.pem;\n\
-         proxy_protocol on;\nproxy_pass {at};"
-    ));
-    let hitch = format!(
-        "frontend = \"[HOST]:PORT\"\nbackend = \"[{}]:{}\"\npem-file = \"FOLDER/own.pem\"\nworkers = 1\n\
-         write-proxy-v2 = on\nuser = \"nobody\"\n",
-        at.ip(),
-        at.port()
-    );
-    for (program, words, config) in [
-        ("haproxy", &["-db", "-f"][..], haproxy),
-        ("nginx", &["-c"], nginx),
-        ("hitch", &["--config"], hitch),
-    ] {
-        let Some(peer) = Peer::start(program, words, &config, &files) else { continue };
+    let telling = ["send-proxy-v2-ssl-cn", "proxy_protocol on;", "write-proxy-v2 = on"];
+    for (program, peer) in ending_tls(behind.address(), telling) {
         let mut client = kettle_tests::client::Dialer::default().connect(peer.address);
         let own = client.wire.socket.local_addr().unwrap().to_string();
         echoed(&mut client, b"ping");

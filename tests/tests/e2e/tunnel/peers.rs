@@ -74,6 +74,15 @@ impl Peer {
     }
 }
 
+/// The beginning of a configuration of HAProxy that carries streams.
+pub(super) const HAPROXY: &str = "\
+defaults
+  mode tcp
+  timeout client 20s
+  timeout server 20s
+  timeout connect 5s
+";
+
 const APACHE_BEFORE_SETTINGS: &str = "\
 ServerRoot FOLDER
 DefaultRuntimeDir FOLDER
@@ -153,8 +162,7 @@ fn we_read_the_header_of_haproxy() {
     let kettle = terminator(settings, &[Backend::echoing()]);
     for version in ["send-proxy", "send-proxy-v2"] {
         let config = format!(
-            "defaults\n  mode tcp\n  timeout client 20s\n  timeout server 20s\n  timeout connect 5s\n\
-             frontend f\n  bind ADDRESS\n  default_backend b\n\
+            "{HAPROXY}frontend f\n  bind ADDRESS\n  default_backend b\n\
              backend b\n  server k {} {version}\n",
             kettle.address()
         );

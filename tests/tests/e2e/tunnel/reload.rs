@@ -3,21 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use kettle_tests::environment::raise_open_files_limit;
+use kettle_tests::environment::{Ends, raise_open_files_limit};
 
 use super::*;
 
 fn ping(client: &mut Client) {
     echoed(client, b"ping");
-}
-
-/// Lets threads end, also where the test fails.
-struct Until<'a>(&'a AtomicBool);
-
-impl Drop for Until<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Sixty reloads, as fast as they are done, while data flows through all tunnels and new ones come and go.
@@ -47,7 +38,7 @@ fn tunnels_outlive_reloads() {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         let is_over = &is_over;
-        let _until = Until(is_over);
+        let _until = Ends(is_over);
         let share = clients.len().div_ceil(4);
         for (part, clients) in clients.chunks_mut(share).enumerate() {
             scope.spawn(move || {

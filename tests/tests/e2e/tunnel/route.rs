@@ -256,8 +256,7 @@ fn a_post_quantum_hello_in_records_and_pieces_makes_a_connection() {
 /// A client that has not said its hello, the hello in records of 300 bytes, and where each begins.
 fn begin(dialer: &Dialer, address: SocketAddr) -> (Client, Vec<u8>, Vec<usize>) {
     let mut client = dialer.begin(address);
-    let mut hello = Vec::new();
-    client.tls.write_tls(&mut hello).unwrap();
+    let hello = client.hello();
     let (header, message) = hello.split_at(5);
     assert_eq!(u16::from_be_bytes([header[3], header[4]]) as usize, message.len(), "one record");
     let mut records = Vec::new();

@@ -76,9 +76,11 @@ fn openssl_sees_no_end_that_was_unexpected() {
         for version in ["-tls1_2", "-tls1_3"] {
             let address = kettle.address_by(path).to_string();
             let words = ["s_client", "-connect", &address, "-servername", "localhost", version];
-            let mut openssl = Tool::new("openssl").args(words).args(["-quiet"]).start();
-            openssl.type_in(request("GET", "/200000", "Connection: close\r\n"));
-            let ended = openssl.ended();
+            let ended = Tool::new("openssl").args(words).args(["-quiet"]).typed(request(
+                "GET",
+                "/200000",
+                "Connection: close\r\n",
+            ));
             assert!(!ended.stderr.contains("unexpected eof"), "{path}: {}", ended.stderr);
             assert!(ended.stdout.ends_with(&content(200_000)), "{path} {version}");
         }
