@@ -208,7 +208,7 @@ impl Relay {
         to_party.stage = DirectionStage::Closing(CloseKind::Cut);
     }
 
-    /// The client has said less than all it wanted, or nobody can tell.
+    /// Ends what goes to the backend where the client's data may be truncated.
     fn end_truncated(&mut self) {
         if self.to_backend.stage != DirectionStage::Flowing {
             return;

@@ -43,7 +43,7 @@ pub(super) struct Fetching {
     pub(super) validated: Option<ObjectVersion>,
     /// True if what is there is better than an error.
     pub(super) may_be_stale: bool,
-    /// True if what is there will do for all who wait when the worker stops.
+    /// True if waiters get the stale object when the worker shuts down.
     pub(super) will_do: bool,
     /// The place of who began it among the requests of its client, which a client that leaves does not give back before its server
     /// has answered.

@@ -123,7 +123,7 @@ impl Http2Io {
         self.was_unheard.set(self.is_full());
     }
 
-    /// Ends it. What is due by then has another, and so has a client that is listened to again: of what it says nobody is told.
+    /// Ends a turn, and schedules another if output is queued or reading resumed: no readiness event will come.
     pub(crate) fn end_turn(&self) {
         self.is_driven.set(false);
         let is_due = self.staged_bytes() > 0 && !self.is_blocked.get();

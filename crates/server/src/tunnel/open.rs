@@ -55,7 +55,7 @@ async fn begin(
     // Bytes are carried as they are: both sides have to mean the same by them.
     let bound =
         client.and_then(|session| connector.bound_to(session.alpn.as_ref().map(Alpn::as_bytes)));
-    // It is well, and does not speak what this client does.
+    // The server is healthy; it lacks the client's ALPN protocol.
     let unspoken = bound.as_ref().map_or(Outcome::Tls, |_| Outcome::TurnedAway);
     let connector = bound.as_ref().unwrap_or(connector);
     let begun = begin_tls(socket, connector, settings.starttls(), unspoken).await;
