@@ -50,7 +50,7 @@ fn with_socket_of_unit(mut config: Config) -> Config {
 /// reads the files that it names, and no others.
 ///
 /// # Errors
-/// How the command exits.
+/// The exit code of the command.
 pub(crate) fn start(config: Config, loader: Option<Loader>) -> Result<Supervisor, ExitCode> {
     Supervisor::start(config, loader, doctor::obstacle).map_err(|error| match error {
         StartError::Diagnostics(diagnostics) => fail_with(&diagnostics),

@@ -346,7 +346,7 @@ impl Words<'_> {
         }
     }
 
-    /// What stands behind the `?`.
+    /// Returns the part of the reference behind the `?`.
     fn query(&self) -> &str {
         self.reference.split_once('?').map_or("", |(_, query)| query)
     }

@@ -27,7 +27,7 @@ pub struct Target<'t> {
     pub has_encoded_slash: bool,
     /// True if a `%2F` in `path` was sent in another way, such as `%252F`: an encoded slash in its place gives the same text.
     pub has_lookalike_slash: bool,
-    /// What follows the first `?`, as it was sent.
+    /// The part behind the first `?`, as it was sent.
     pub query: Option<&'t str>,
     /// The authority of an absolute target, as it was sent.
     pub authority: Option<&'t str>,

@@ -15,12 +15,12 @@ use kettle_config::{Config, Diagnostic};
 use crate::Imported;
 use crate::files_in_memory::shown;
 
-/// How an importer takes part in its case files.
+/// An importer's part in its case files.
 pub(crate) struct Importer {
     /// Puts words of a server, or of whatever the format's main part is, into a whole file.
     pub(crate) server: fn(&str) -> String,
     pub(crate) import: fn(&str) -> Result<Imported, Vec<Diagnostic>>,
-    /// What a line may ask of a configuration, by the word before it.
+    /// The views of a configuration that a line may ask for, by the word before it.
     pub(crate) views: &'static [View],
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn hold(name: &str, importer: &Importer) {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// What stands around the words of cases.
+/// The text that stands around the words of cases.
 #[derive(Default)]
 struct Around {
     text: String,
@@ -157,7 +157,7 @@ pub(crate) fn names_of_servers(config: &Config) -> String {
     names.collect::<Vec<_>>().join(" ")
 }
 
-/// What stands before each line that must be true.
+/// The indent of each line that must be true.
 const INDENT: &str = "    ";
 /// The end of a mistake that says nothing of how to mend it.
 const HELPLESS: &str = ", and no help";

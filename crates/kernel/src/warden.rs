@@ -127,7 +127,7 @@ fn watch_over<W: Ward>(its: &OwnedFd, names: Names, ward: &mut W) {
     let (mut turn, mut orders) = (Turn::First, None);
     loop {
         let begun = Instant::now();
-        // What cannot be read is no reason to end.
+        // Orders that cannot be read are no reason to end.
         let read = catch_unwind(AssertUnwindSafe(|| ward.read(turn)));
         orders = read.ok().flatten().or(orders);
         process::release_free_memory();

@@ -57,8 +57,8 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Between two established connections. What came before from the client and from the backend is `received`, and goes
-    /// to the other first; what a TLS connection has received and kept follows it.
+    /// Begins between two established connections. The bytes that came before from the client and from the backend are
+    /// `received`, and go to the other first; those that a TLS connection has received and kept follow them.
     pub(crate) fn new(
         client: Side,
         backend: Side,
@@ -197,8 +197,8 @@ impl Relay {
         }
     }
 
-    /// Nothing more can be protected that goes there. What was sealed before goes out; both are there still and may have more to
-    /// say, so neither is told that this was all.
+    /// Ends a tunnel whose key for `party` is used up. Records sealed before go out; both sides are there still and may have
+    /// more to say, so neither is told that this was all.
     fn exhaust(&mut self, party: Party, end: TunnelEnd) {
         self.note(end);
         self.direction_from(party).end(CloseKind::Cut);

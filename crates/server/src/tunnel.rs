@@ -198,7 +198,7 @@ impl Tunnel {
         };
         let end = run(carried, &self.deadline, &time, &self.shown).await;
         self.end = end.as_str();
-        // Whether it takes our certificate, most often, which a server of TLS 1.3 says behind the handshake.
+        // The alert mostly refuses our certificate: a server of TLS 1.3 says so behind the handshake.
         if let (Some(alert), Some(server)) =
             (carried.relay.backend_alert(), self.shown.server.get())
         {

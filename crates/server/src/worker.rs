@@ -116,7 +116,7 @@ pub(crate) async fn serve(setup: WorkerSetup) -> io::Result<()> {
                 };
                 drop(stopping);
                 accepting.stop(&worker, deadline);
-                // What arrived before the stop is not lost: the runtime looks at the sockets once
+                // Connections that arrived before the stop are not lost: the runtime looks at the sockets once
                 // more before those with nothing to do are let go.
                 yield_now().await;
                 let connections = worker.drain(deadline, accepting.retired()).await;
@@ -353,7 +353,7 @@ async fn accept(
     }
 }
 
-/// What waits in a socket, up to the first error that is not the matter of one connection; that error, if it leaves some behind.
+/// Takes the connections that wait in a socket, up to the first error that is not of one connection alone, and returns it, too.
 fn take_waiting<T>(mut accept: impl FnMut() -> io::Result<T>) -> (Vec<T>, Option<io::Error>) {
     let mut waiting = Vec::new();
     for _ in 0..BACKLOG_TAKEN_MAX {

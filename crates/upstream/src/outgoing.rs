@@ -19,7 +19,7 @@ pub struct OutgoingRequest {
     /// The bytes of its form.
     bytes: Vec<u8>,
     form: Form,
-    /// How many bytes at its end a line or a parameter that follows takes back; none while it has not ended.
+    /// The number of bytes at its end that a line or a parameter that follows takes back; none while it has not ended.
     end_bytes: u8,
     /// True if something that it was to say to a program could not be said.
     is_short: bool,

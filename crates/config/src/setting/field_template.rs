@@ -29,7 +29,7 @@ words! {
         Path = "path",
         /// The path that the client asked for, decoded, whatever rewrites and error pages have made of it.
         AskedPath = "asked_path",
-        /// What stands behind the `?`, as it was sent.
+        /// The part of the target behind the `?`, as it was sent.
         Query = "query",
         /// The method.
         Method = "method",

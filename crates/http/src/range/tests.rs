@@ -175,7 +175,7 @@ fn almost_ranges() -> impl Strategy<Value = String> {
     proptest::collection::vec(spec, 0..24).prop_map(|specs| format!("bytes={}", specs.join(",")))
 }
 
-/// What RFC 9110 §14.1.2 says about one byte: is it asked for?
+/// True if a value asks for one byte, by RFC 9110 §14.1.2.
 fn is_requested(value: &str, position: u64, length: u64) -> bool {
     value.trim_start_matches("bytes=").split(',').map(str::trim).any(|spec| {
         match spec.split_once('-') {

@@ -40,7 +40,7 @@ type Wrong = Box<Diagnostic>;
 struct Reader<'t> {
     path: &'t Path,
     text: &'t str,
-    /// How far it is read.
+    /// The end of the part that has been read.
     at: Cursor,
     depth: usize,
 }

@@ -178,7 +178,7 @@ pub(crate) trait ClientSide<'u> {
     /// The number of bytes it may send now.
     ///
     /// # Errors
-    /// How long it may send none.
+    /// The time for which it may send none.
     fn allowance(&self) -> Result<u64, Duration> {
         let Sending { throttle, worker, .. } = self.sending();
         let allowance = |throttle: &Throttle| throttle.allowance(worker.clock.monotonic());

@@ -35,7 +35,7 @@ impl Throttle {
     /// The number of bytes that may go now.
     ///
     /// # Errors
-    /// How long none may.
+    /// The time for which none may.
     pub(super) fn allowance(&self, now: Duration) -> Result<u64, Duration> {
         match self.paid_until.saturating_sub(now) {
             _ if self.free_bytes > 0 => Ok(self.free_bytes),

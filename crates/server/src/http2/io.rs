@@ -105,8 +105,8 @@ impl Http2Io {
         }
     }
 
-    /// What a stream takes a permit of before a body is made for it as a whole, and holds until that is sent: its client may open
-    /// no window for it.
+    /// Returns the semaphore that bounds bodies made as a whole. A stream holds a permit until its body is sent: its client may
+    /// open no window for it.
     pub(crate) fn body_places(&self) -> &Arc<Semaphore> {
         self.body_places.get_or_init(|| Arc::new(Semaphore::new(BODY_PLACES)))
     }

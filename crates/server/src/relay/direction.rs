@@ -136,7 +136,7 @@ impl Direction {
                 (RelayPath::UserUntil(settings.crossover), Some(Reason::SmallTunnel))
             }
         };
-        // Whether it was opened here or not: what was moved once, the kernel encrypts.
+        // A sending side that was moved once stays so: the kernel encrypts, no matter where records are opened.
         let tx_path = if is_offloaded { TxPath::KernelWrite } else { TxPath::User };
         let flow = Flow { bytes: 0, path: tx_path, reason };
         Self {

@@ -185,7 +185,8 @@ impl Side {
         socket::is_lost(fd).unwrap_or(false)
     }
 
-    /// What a reset would take back: it went there, has not arrived, and still can. A Unix socket leaves it to its peer.
+    /// The number of bytes that a reset would take back: they went there, have not arrived, and still can. A Unix socket leaves
+    /// them to its peer.
     pub(super) fn undelivered_bytes(&mut self, context: &mut Context<'_>) -> usize {
         let can_arrive = match self {
             Self::Plain(Socket::Tcp(socket)) => socket::written_bytes(socket.as_fd()).is_ok(),

@@ -111,8 +111,8 @@ fn since(begun: u32, ticks: u32) -> Duration {
     TICK * ticks.saturating_sub(begun)
 }
 
-/// True if both sides are given as much time again to receive what was sent to them. Who receives a segment now and then
-/// could make a tunnel last for days: one whose time is over, or was before its end, has no second round.
+/// True if both sides are given as much time again to receive what was sent to them. A side that receives a segment now and
+/// then could make a tunnel last for days: one whose time is over, or was before its end, has no second round.
 pub(super) fn goes_on_lingering(
     end: TunnelEnd,
     time: &Time,

@@ -132,7 +132,7 @@ impl AcmeQuestions {
     }
 }
 
-/// What the issuer says, or why it says nothing: `late`, if it takes its time.
+/// Returns the issuer's report, or the reason why there is none: `late`, if it takes its time.
 async fn report_of(
     answer: oneshot::Receiver<Report>,
     late: &'static str,

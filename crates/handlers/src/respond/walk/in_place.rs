@@ -34,8 +34,8 @@ pub(super) fn intercepted(
     }
 }
 
-/// What the operator says in place of an error, if it is a redirect or what a route answers, and that route; none if that is an error,
-/// too.
+/// Returns the answer that the operator has set in place of an error, a redirect or a route's, with its route; none if that
+/// fails, too.
 pub(super) async fn in_place_of<'s>(
     error: &HttpError,
     responder: &Responder,

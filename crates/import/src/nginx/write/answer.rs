@@ -231,7 +231,7 @@ fn slash_outside(pattern: &str, target: &str) -> Option<(String, String)> {
     Some((format!("{before}/({inner}){behind}"), format!("/{target}")))
 }
 
-/// What is looked for in place of a path, with the query that goes before the client's; a `?` at its end drops that.
+/// Returns the path that replaces a request's, with the query that goes before the client's; a `?` at its end drops that.
 pub(super) fn rewritten_to(
     target: &str,
     drops_query: bool,

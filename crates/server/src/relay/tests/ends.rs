@@ -43,7 +43,7 @@ enum Who {
 
 use Who::{Backend, Client};
 
-/// Who does what; what the other one sees, what itself sees if it still looks, and the word for the tunnel's end.
+/// The actor and its act; what the other one sees, what itself sees if it still looks, and the word for the tunnel's end.
 type Case = (Kind, Kind, Truncation, Who, Event, Seen, Option<Seen>, &'static str);
 
 const CASES: &[Case] = &[
@@ -276,7 +276,7 @@ async fn how_a_client_leaves_that_had_all_is_no_matter() {
     }
 }
 
-/// What a kernel that cannot change its key makes of a client's KeyUpdate: close_notify is queued in mid-stream.
+/// A kernel that cannot change its key fails at a client's KeyUpdate, with a close_notify queued in mid-stream.
 #[tokio::test]
 async fn a_refused_key_is_no_end_of_the_backends() {
     for (had_all, truncation, backend_sees) in

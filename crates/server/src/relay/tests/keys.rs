@@ -59,7 +59,7 @@ async fn a_key_that_cannot_be_changed_ends_the_tunnel_and_nobody_takes_it_for_th
         let near = Near { client, backend, party, path };
         let Sent { received, counted_bytes, seen, end, sender_saw } =
             locally(send_past_the_limit(near)).await;
-        // What the key still protected arrives: all that was counted, and records of a peer with TLS one by one.
+        // The bytes that the key still protected arrive: all that were counted, and records of a peer with TLS one by one.
         assert!(!received.is_empty() && received.len() < SENT_BYTES, "{near:?}");
         assert_eq!(received.len() as u64, counted_bytes, "{near:?}");
         if (client, backend) == (Tls12, Tls13) {
