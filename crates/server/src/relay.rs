@@ -232,7 +232,7 @@ impl Relay {
 
     fn note(&mut self, end: TunnelEnd) {
         // Many clients just go when they have all.
-        let had_all = self.to_client.stage == DirectionStage::Finished && end.is_departure();
+        let had_all = self.to_client.stage == DirectionStage::Finished && end.is_disconnect();
         if self.end.is_none_or(|before| before.is_orderly() && !had_all) {
             self.end = Some(end);
         }

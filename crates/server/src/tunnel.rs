@@ -142,7 +142,7 @@ impl Tunnel {
         let connected = match Box::pin(self.connect(is_silent)).await {
             Ok(connected) => connected,
             // Nobody is there for whom a server would be had.
-            Err(NoServer::Departed(end)) => {
+            Err(NoServer::Disconnected(end)) => {
                 self.end = end.as_str();
                 self.record();
                 self.client = Side::Closed;
@@ -235,7 +235,7 @@ impl Tunnel {
     }
 
     /// Waits until a client is gone: it was reset, or, where it `is_silent`, ended before it said anything.
-    async fn departure(&self, is_silent: bool) -> TunnelEnd {
+    async fn disconnect(&self, is_silent: bool) -> TunnelEnd {
         let Some(socket) = self.client_socket() else { return pending().await };
         if is_silent {
             // Priority, because that is also "its side is closed", without "there is something to read".
@@ -302,7 +302,7 @@ impl Tunnel {
             let attempt = tokio::select! {
                 biased;
                 attempt = attempts.next(successor) => attempt.map_err(NoServer::Failed)?,
-                end = self.departure(is_silent) => return Err(NoServer::Departed(end)),
+                end = self.disconnect(is_silent) => return Err(NoServer::Disconnected(end)),
             };
             // It came in by what was in force then, and its certificate may be revoked since.
             if self.is_refused() {
@@ -315,7 +315,7 @@ impl Tunnel {
             let opened = tokio::select! {
                 biased;
                 opened = self.open(&attempt) => opened,
-                end = self.departure(false) => return Err(NoServer::Departed(end)),
+                end = self.disconnect(false) => return Err(NoServer::Disconnected(end)),
             };
             match opened {
                 Ok(opened) => {
@@ -408,7 +408,7 @@ enum NoServer {
     /// It would not be let in any more.
     Refused,
     /// The client left before.
-    Departed(TunnelEnd),
+    Disconnected(TunnelEnd),
 }
 
 /// The end of a tunnel whose client a reload has shut out before there was a server for it.

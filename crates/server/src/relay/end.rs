@@ -99,7 +99,7 @@ impl TunnelEnd {
     }
 
     /// True if this only says how the client left.
-    pub(super) fn is_departure(self) -> bool {
+    pub(super) fn is_disconnect(self) -> bool {
         matches!(self, Self::ClientCut | Self::ClientReset)
     }
 }
