@@ -346,7 +346,7 @@ impl Words<'_> {
         }
     }
 
-    /// Returns the part of the reference behind the `?`.
+    /// The query, which stands behind the `?`.
     fn query(&self) -> &str {
         self.reference.split_once('?').map_or("", |(_, query)| query)
     }
