@@ -6,7 +6,7 @@ use kettle_http::RequestError;
 use kettle_http::h1::chunked::ChunkedReader;
 use libfuzzer_sys::fuzz_target;
 
-/// Whether the body has ended, how many bytes it took, and how many of them were data.
+/// Reads a body: returns true if it has ended, the bytes that it took, and those of them that were data.
 fn read<'d>(pieces: impl Iterator<Item = &'d [u8]>) -> Result<(bool, usize, u64), RequestError> {
     let mut reader = ChunkedReader::new();
     let mut total = 0;

@@ -13,7 +13,7 @@ use libfuzzer_sys::fuzz_target;
 
 const COPIED: &str = "remote-user";
 
-/// What servers may take for the same name: as it is, as CGI has it, and as frameworks do that know no other marks than `-`.
+/// Returns what servers may take for the same name: as it is, as CGI has it, and as frameworks do that know no other marks than `-`.
 fn readings(name: &[u8]) -> [Vec<u8>; 3] {
     let lower = name.to_ascii_lowercase();
     let dashed = lower.iter().map(|byte| if byte.is_ascii_alphanumeric() { *byte } else { b'-' });

@@ -19,7 +19,7 @@ fuzz_target!(|data: &[u8]| {
     let whole = peek(received);
     for end in (0..received.len()).step_by(usize::from(*cut).max(1)) {
         match (peek(&received[..end]), &whole) {
-            // What is missing is never said to be more than it is.
+            // The number of missing bytes is never said to be more than it is.
             (Peeked::More(bytes), Peeked::Hello(_)) => {
                 assert!(bytes > 0 && end + bytes <= received.len());
             }
@@ -36,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
     if let Some(hello) = ClientHello::parse(&message) {
         assert!(hello.alpn().map(<[u8]>::len).sum::<usize>() < message.len());
         assert!(hello.server_name().is_none_or(|name| name.len() < message.len()));
-        // What passes where TLS 1.3 is spoken passes where only TLS 1.2 is.
+        // A hello that passes where TLS 1.3 is spoken passes where only TLS 1.2 is, too.
         assert!(hello.check(true).is_err() || hello.check(false).is_ok());
     }
 });

@@ -37,7 +37,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// What the dynamic table counts for, asked for index by index. That leaves it as it is.
+/// Returns the size of the dynamic table, asked for index by index. That leaves it as it is.
 fn table_bytes(decoder: &mut Decoder) -> usize {
     let mut total = 0;
     let indexes = (62..127).map(|index: u8| vec![0x80 | index]);

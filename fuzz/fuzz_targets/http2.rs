@@ -27,7 +27,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(play(settings, preface, said, 2 + usize::from(*size)), whole);
 });
 
-/// What came of it: frames but windows of the connection, which may be told in parts; requests, what was read, how it ended.
+/// The outcome: frames but windows of the connection, which may be told in parts; requests, what was read, how it ended.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     frames: Vec<Vec<u8>>,
@@ -159,7 +159,7 @@ fn frames(mut output: &[u8]) -> Vec<Vec<u8>> {
 /// The preface, and the first settings.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
-/// What windows may grow by.
+/// The bytes that windows may grow by.
 const BUDGET: usize = 1 << 20;
 
 const DATA: &[u8] = &[b'x'; 256];

@@ -24,7 +24,7 @@ fuzz_target!(|data: &[u8]| {
     assert_same_alone(&set, length);
 });
 
-/// What was answered, asked for again in so many words, gives the same answer.
+/// Asserts that the ranges of an answer, asked for again in so many words, give the same answer.
 fn assert_same_alone(set: &[ByteRange], length: u64) {
     let mut value = b"bytes=".to_vec();
     for (index, span) in set.iter().enumerate() {

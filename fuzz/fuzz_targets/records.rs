@@ -145,6 +145,6 @@ fuzz_target!(|input: &[u8]| {
         }
         assert!(!is_honest || wire.received.is_empty(), "a whole record was left");
     }
-    // What was damaged or made up never becomes data.
+    // A record that was damaged or made up never becomes data.
     assert!(sent.starts_with(&wire.data), "data that nobody sent");
 });

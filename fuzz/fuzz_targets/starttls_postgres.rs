@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 
 type End = Option<Result<Next, StartTlsError>>;
 
-/// How a dialogue ends, and how much it was given until then.
+/// Returns the end of a dialogue, and how much it was given until then.
 fn told(mut dialogue: impl Dialogue, pieces: &[&[u8]]) -> (End, usize) {
     let (mut answer, mut given) = (Vec::new(), 0);
     dialogue.begin(&mut answer);

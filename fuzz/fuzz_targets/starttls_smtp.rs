@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 
 type DialogueEnd = Option<Result<Next, StartTlsError>>;
 
-/// What a dialogue says, how it ends, and how much it was given until then.
+/// Returns what a dialogue says, how it ends, and how much it was given until then.
 fn told(mut dialogue: impl Dialogue, pieces: &[&[u8]]) -> (Vec<u8>, DialogueEnd, usize) {
     let (mut answer, mut given) = (Vec::new(), 0);
     dialogue.begin(&mut answer);

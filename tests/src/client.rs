@@ -416,7 +416,7 @@ impl Wire {
     pub fn wait_until_read(&self) {
         let client = self.socket.local_addr().unwrap().port();
         let server = self.socket.peer_addr().unwrap().port();
-        // What has come is what is acknowledged, so that is looked at first (`tx_queue:rx_queue` in /proc/net/tcp).
+        // Bytes that have come are acknowledged, so that is looked at first (`tx_queue:rx_queue` in /proc/net/tcp).
         wait_until("it has come", || tcp_queues(client, server).0 == "00000000");
         wait_until("it is read", || tcp_queues(server, client).1 == "00000000");
     }
@@ -469,7 +469,7 @@ impl Write for Wire {
     }
 }
 
-/// What the end of a TCP connection that has the first port has sent and not received, in hexadecimal digits.
+/// Returns the send and receive queues of the end of a TCP connection that has the first port, in hexadecimal digits.
 fn tcp_queues(here: u16, there: u16) -> (String, String) {
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
     let (here, there) = (format!(":{here:04X}"), format!(":{there:04X}"));

@@ -81,7 +81,7 @@ impl Drop for ControlGroup {
     fn drop(&mut self) {
         let deadline = Instant::now() + patience();
         for group in &self.0 {
-            // Who was killed leaves its group a moment later.
+            // A process that was killed leaves its group a moment later.
             while fs::remove_dir(group).is_err() && Instant::now() < deadline {
                 std::thread::yield_now();
             }

@@ -37,7 +37,7 @@ pub trait Connection {
     fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
     /// Receives more; zero at an orderly end.
     fn receive(&mut self, room: &mut [u8]) -> io::Result<usize>;
-    /// What has been received beyond the last response.
+    /// Returns the bytes received beyond the last response.
     fn beyond(&mut self) -> &mut Vec<u8>;
 
     /// Sends a request for `target` and reads the response.

@@ -38,7 +38,7 @@ impl Turn {
     pub fn shared() -> Self {
         let holds_one_already = SHARED_HERE.get() > 0;
         let mut state = TURNS.lock().unwrap();
-        // Who has a turn gets another: behind somebody who waits to be alone, both would wait for ever.
+        // A test that has a turn gets another: behind one that waits to be alone, both would wait for ever.
         while state.is_taken || (state.waiting > 0 && !holds_one_already) {
             state = TURNS_CHANGED.wait(state).unwrap();
         }

@@ -19,12 +19,12 @@ pub(crate) fn expand_label(
     expanded
 }
 
-/// What the key schedule begins with.
+/// Returns the secret that the key schedule begins with.
 pub(crate) fn early_secret(psk: &[u8]) -> hkdf::Prk {
     hkdf::Salt::new(hkdf::HKDF_SHA256, &[0; 32]).extract(psk)
 }
 
-/// What a Finished says, and a binder (RFC 8446 §4.4.4).
+/// Returns the verify data of a Finished, or of a binder (RFC 8446 §4.4.4).
 pub(crate) fn verify_data(secret: &[u8], transcript_hash: &[u8]) -> Vec<u8> {
     let base = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, secret);
     let key = hmac::Key::new(hmac::HMAC_SHA256, &expand_label(&base, "finished", &[], 32));

@@ -145,9 +145,9 @@ pub struct RawHandshake {
     /// The client's Finished, as a message.
     pub finished: Vec<u8>,
     session: (Direction, Direction),
-    /// What the keys of resumed sessions follow from.
+    /// The secret that the keys of resumed sessions follow from.
     resumption: Vec<u8>,
-    /// How much of what came was the server's flight.
+    /// The bytes of what came that were the server's flight.
     read_bytes: usize,
 }
 

@@ -18,9 +18,9 @@ pub struct RawSession {
     /// Keys of what the client sends.
     pub sending: Direction,
     receiving: Direction,
-    /// What the keys of resumed sessions follow from.
+    /// The secret that the keys of resumed sessions follow from.
     pub(crate) resumption: Vec<u8>,
-    /// How much of what came has been opened.
+    /// The bytes of what came that have been opened.
     opened_bytes: usize,
 }
 

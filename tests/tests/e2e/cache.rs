@@ -60,7 +60,7 @@ impl Cached {
     }
 
     fn with_all(route: &str, settings: &str, store: &str) -> Self {
-        // Each hit is found on the disk. What workers remember is the matter of `hot`.
+        // Each hit is found on the disk. The memory of workers is the matter of `hot`.
         let setup = Setup::default().set("limits", "revalidate = \"0s\"");
         Self::set_up(setup, route, settings, store)
     }

@@ -3,7 +3,7 @@
 //! `acme` is about certificates that are fetched, `bench` about measuring, `serve` about HTTP and files, `http2` about the same over HTTP/2, `kernel` about kernel TLS and what may go wrong with it, `wire`
 //! about the records that can be seen on the way, `routes` about the settings of routes, `proxy` about those that pass requests to a backend, `reload` about running a server, `hitch` about doing so under another
 //! name.
-// What cannot be done fails the test.
+// A step that cannot be done fails the test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod acme;

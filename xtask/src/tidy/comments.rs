@@ -51,7 +51,7 @@ fn is_public(lines: &[&str], index: usize) -> bool {
 const HEADLESS: &[&str] = &["What", "Whether", "Who", "Whoever", "Whom", "How"];
 
 /// Lower it with each comment that is mended.
-const PRIVATE_MAX: usize = 255;
+const PRIVATE_MAX: usize = 10;
 
 #[cfg(test)]
 mod tests {

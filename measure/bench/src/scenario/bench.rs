@@ -100,7 +100,7 @@ impl<'a> Bench<'a> {
         self.taken.has(key)
     }
 
-    /// Whether a further sample may be taken; for `bench.go_on()?`.
+    /// Returns an error once no further sample may be taken; for `bench.go_on()?`.
     ///
     /// # Errors
     /// [`BenchError::Stopped`] if the user wants no further sample.

@@ -103,7 +103,7 @@ fn a_program_that_fails_is_told_of_with_its_reason() {
         if more.contains("zone") {
             assert!(kettle.messages().text().contains("says: no such zone"));
         }
-        // What may be there in part is taken away.
+        // A record that may be there in part is taken away.
         wait_until("it is asked to clean up", || script.log().len() == 2);
     }
     assert_eq!(pebble.lines_with("Issued certificate"), 0);
@@ -159,7 +159,7 @@ fn a_program_is_run_once_after_a_new_certificate() {
     let lineage = kettle.folder.path("state/acme/certificates/localhost/current");
     assert_eq!(script.log(), [format!("localhost {} 0", lineage.display())]);
     assert!(lineage.join("chain.pem").is_file());
-    // What was interrupted is made up for.
+    // An interrupted order is made up for.
     let due = kettle.folder.path("state/acme/orders/localhost/after");
     wait_until("it is noted", || !due.exists());
     fs::write(&due, "").unwrap();

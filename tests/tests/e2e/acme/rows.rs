@@ -167,7 +167,7 @@ fn a_certificate_that_is_not_what_was_ordered_is_not_taken_and_not_soon_ordered_
     }
 }
 
-/// What happens if the state takes nothing from the moment on when the certificate is fetched, by `stop`, until `go_on`.
+/// Tests a state that takes nothing from the moment on when the certificate is fetched, by `stop`, until `go_on`.
 fn cannot_be_written(state: PathBuf, stop: impl Fn() + Send + 'static, go_on: impl Fn()) {
     let mut is_done = false;
     let rule = move |asked: &str| {
@@ -274,7 +274,7 @@ fn a_renewal_window_that_is_moved_is_followed() {
     });
     wait_until("it is renewed", || current(&kettle) != before);
     assert_eq!(pebble.lines_with("Added order"), 2);
-    // What is past is believed once: the next one keeps its own time.
+    // A time that is past is believed once: the next one keeps its own time.
     kettle.messages().wait_for("certificate of localhost is there");
     assert!(get(&kettle, &pebble).output().status.success());
 }

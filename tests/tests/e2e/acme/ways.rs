@@ -45,7 +45,7 @@ fn a_listener_without_sites_gets_one_by_a_listener_that_redirects() {
     wait_until("the certificate is in force", || connect("db.localhost").status.success());
     assert!(!connect("other.localhost").status.success());
     assert!(kettle.messages().text().contains("http-01"));
-    // What is no challenge is sent on as before.
+    // A request for no challenge is sent on as before.
     let url = format!("http://{}/.well-known/acme-challenge/x", setup.http());
     let head = Tool::new("curl").args(["--silent", "--include", &url]).succeed();
     assert!(head.starts_with("HTTP/1.1 308"), "{head}");

@@ -186,7 +186,7 @@ fn what_the_backend_calls_public_is_for_all_whatever_clients_are_told() {
     }
 }
 
-/// What a client gets that asks when the time for what is stale is over, and joins what is fetched ahead.
+/// Returns the answer to a client that asks when the time for what is stale is over, and joins what is fetched ahead.
 fn joined_ahead(meanwhile: impl FnOnce(&Cached)) -> (Cached, Response) {
     let cached = Cached::start("");
     let ahead = "Cache-Control: max-age=0, stale-while-revalidate=3\r\nETag: \"a\"\r\n";

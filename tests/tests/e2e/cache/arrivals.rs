@@ -74,7 +74,7 @@ fn conditions_and_ranges_of_what_arrives_are_those_of_files() {
     first.response_head();
     let none = cached.ask("HEAD", "/app/x", "If-None-Match: \"v1\"\r\n");
     assert_eq!((none.status, none.header("etag")), (304, Some("\"v1\"")));
-    // Whether the backend has what a client means by If-Match, it alone can say (RFC 9111 §4.3.2).
+    // The backend alone can say if it has what a client means by If-Match (RFC 9111 §4.3.2).
     let mut other = cached.kettle.ask(&request("GET", "/app/x", "If-Match: \"v2\"\r\n"));
     let refusal = "HTTP/1.1 412 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     let head = answer(&mut cached.backend.accept(), refusal);
@@ -155,7 +155,7 @@ fn a_write_that_is_answered_early_is_over_with_its_response() {
     writer.send(b"est").unwrap();
     writing.write_all(b"half").unwrap();
     assert_eq!(writer.receive_exactly(4), b"half");
-    // What was kept goes a moment after the response's last byte.
+    // The object that was kept goes a moment after the response's last byte.
     thread::scope(|threads| {
         let answering = threads.spawn(|| cached.backend.answer(&ok(FRESH, "newest")));
         while cached.get("/app/x").body != b"newest" {

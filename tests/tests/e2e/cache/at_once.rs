@@ -20,7 +20,7 @@ fn body(number: usize) -> String {
     format!("{number:04}").repeat(1_024)
 }
 
-/// Who finds a lock taken calls `futex`, as does who waits for a thread and who wakes one.
+/// A thread that finds a lock taken calls `futex`, as does one that waits for another or wakes it.
 #[test]
 fn a_hit_from_the_page_cache_is_found_by_the_worker() {
     let setup = Setup::default().set("server", "workers = 1").set("limits", "revalidate = \"0s\"");

@@ -96,7 +96,7 @@ fn who_goes_while_it_waits_takes_along_what_it_asked_behind() {
         let words = ["upstream_failure", "cache", "backend"].map(|word| entry.text(word));
         assert_eq!((entry.number("status"), words), (499, ["client_gone", cache, "app"]));
     }
-    // Who waits for the same has it, and the next that is asked is another's.
+    // A client that waits for the same has it, and the next that is asked is another's.
     server.write_all(ok(FRESH, "here").as_bytes()).unwrap();
     assert_eq!(stays.response().body, b"here");
     let (_, head) = cached.get_through("/app/next", "", &ok(FRESH, "next"));
@@ -224,7 +224,7 @@ fn a_body_that_never_begins_is_no_response_where_what_is_stale_may_do() {
 fn a_body_that_never_begins_lets_its_head_through_where_nothing_is_stale() {
     let cached = Cached::start("stale_if_error = \"1h\"");
     cached.fetch("/app/private", STALE, "for all");
-    // What is private by now is not for all any more, whatever becomes of its body.
+    // An object that is private by now is not for all any more, whatever becomes of its body.
     for (target, fields) in [("/app/x", FRESH), ("/app/private", "Cache-Control: private\r\n")] {
         let mut client = cached.kettle.ask(&get(target));
         let mut server = cached.backend.accept();
@@ -317,7 +317,7 @@ fn a_full_disk_cuts_one_body_without_a_length_and_the_next_are_passed_on() {
         let client = cached.kettle.ask(&get(target));
         let mut server = cached.backend.accept_request();
         let sent = chunked.clone();
-        // What is cut is not taken to its end.
+        // An answer that is cut is not taken to its end.
         let sending = thread::spawn(move || _ = server.write_all(sent.as_bytes()));
         (client, sending)
     };
@@ -342,13 +342,13 @@ fn a_disk_that_may_only_be_read_answers_with_what_is_there_and_the_rest_is_passe
         cached.keep(target, FRESH, "kept");
     }
     mounted.make_read_only().unwrap();
-    // What is asked for again may join what nobody could write yet.
+    // A second request may join what nobody could write yet.
     for target in ["/app/one", "/app/two"] {
         cached.fetch(target, FRESH, target);
     }
     cached.hit("/app/kept");
     assert!(cached.figure("store_errors_total") > 0);
-    // What was written to is not what is there, though nothing can be taken away.
+    // A file that was written to is not what is there, though nothing can be taken away.
     cached.write("/app/written");
     cached.fetch("/app/written", FRESH, "new");
     // After a restart it would be there again, which whoever purges has to know.
@@ -384,7 +384,7 @@ fn what_has_no_room_beside_others_that_arrive_is_cut_once_and_then_passed_on() {
     let asked = |target: &str, answer: String| {
         let client = cached.kettle.ask(&get(target));
         let mut server = cached.backend.accept_request();
-        // What is cut is not taken to its end.
+        // An answer that is cut is not taken to its end.
         let sending = thread::spawn(move || {
             let _ = server.write_all(answer.as_bytes());
             server

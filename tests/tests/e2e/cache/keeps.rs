@@ -72,7 +72,7 @@ fn what_is_not_for_everybody_is_passed_on_each_time() {
             assert_eq!(head.contains("User-Agent: a\r\n"), why != "fwd=uri-miss", "{head}");
         }
     }
-    // What says nothing is kept for as long as the operator says.
+    // A response that says nothing is kept for as long as the operator says.
     cached.fetch("/app/x", "", "three");
     assert_eq!(cached.get("/app/x").body, b"three");
 }
@@ -160,7 +160,7 @@ fn variants_are_told_apart_by_what_the_backend_names() {
     assert_eq!((&*own.body, status(&own)), (&b"with"[..], "kettle; fwd=vary-miss"));
     assert!(head.contains("https://a.example"), "{head}");
     assert_eq!(cached.get("/app/y").body, b"without");
-    // What no client tells a server: it is the same for all of them.
+    // A client does not choose these fields of a server's request, so they are the same for all.
     let fields = format!("{FRESH}Vary: Host, X-Forwarded-Proto\r\n");
     cached.keep("/app/z", &fields, "for all");
     for header in ["", "X-Forwarded-Proto: http\r\n"] {
@@ -229,7 +229,7 @@ fn what_a_304_keeps_from_others_comes_anew() {
             format!("HTTP/1.1 304 Not Modified\r\n{line}\r\nCache-Control: max-age=9\r\n\r\n");
         let head = cached.backend.answer(&same);
         assert!(head.contains("if-none-match"), "{head}");
-        // What it would have freshened is gone.
+        // The object that it would have freshened is gone.
         let head = cached.backend.answer(&ok(FRESH, "new"));
         assert!(!head.contains("if-none-match"), "{line}: {head}");
         let response = client.response();
@@ -259,7 +259,7 @@ fn what_turned_out_too_long_goes_past_the_store_from_then_on() {
 #[test]
 fn no_cache_is_validated_each_time() {
     let cached = Cached::start("");
-    // Who understands the status may keep the other, and is told so each time.
+    // A cache that understands the status may keep the other, and is told so each time.
     for control in ["no-cache", "max-age=0, must-understand, no-store"] {
         let fields = format!("Cache-Control: {control}\r\nETag: \"v1\"\r\n");
         cached.fetch("/app/x", &fields, "body");
@@ -355,7 +355,7 @@ fn without_its_directory_responses_are_passed_on() {
     cached.keep("/app/x", FRESH, "one");
     std::fs::remove_dir_all(store).unwrap();
     for body in ["two", "three"] {
-        // What is asked for again may join what nobody could write yet.
+        // A second request may join what nobody could write yet.
         let target = format!("/app/{body}");
         cached.fetch(&target, FRESH, body);
     }
@@ -364,7 +364,7 @@ fn without_its_directory_responses_are_passed_on() {
 #[test]
 fn head_and_longer_than_may_be_are_passed_on() {
     let cached = Cached::with_store("", "max_object = 4");
-    // Whoever asks after it is known asks with all fields, as past the store.
+    // Once its length is known, requests go with all fields, as past the store.
     for (how, is_asked) in [("uri-miss", false), ("bypass; detail=too-large", true)] {
         let long = ok(FRESH, "12345");
         let (response, head) = cached.get_through("/app/x", "Range: bytes=0-9\r\n", &long);

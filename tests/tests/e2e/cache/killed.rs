@@ -20,7 +20,7 @@ fn killed_at_any_moment_it_serves_whole_objects_and_has_what_it_had() {
     let mut kettle = Kettle::start(setup(store.path(), origin()));
     let (mut kept, mut hits, mut fills) = (BTreeSet::new(), 0, 0);
     for round in 0..kills {
-        // What was purged comes anew, so that there is always something to fill.
+        // A purged object comes anew, so that there is always something to fill.
         let purged = round % GROUPS;
         let prefix = format!("https://localhost/app/{purged}/");
         let _ = kettle.ctl(&["cache", "purge", "--prefix", &prefix]).succeed();
@@ -67,7 +67,7 @@ fn what_is_purged_is_gone_after_a_loss_of_power() {
     assert_eq!(files(after.path()), 1);
 }
 
-/// What clients saw before the end.
+/// The responses that clients saw before the end.
 #[derive(Default)]
 struct Seen {
     /// Those that the store had answered with, and which no validation changes.
@@ -148,7 +148,7 @@ fn look(kettle: &Kettle, store: &Path) -> BTreeMap<u64, u64> {
             fresh.insert(key, version);
         }
     }
-    // What arrived just now gets its name a moment after its answer; what the kill left without one is gone.
+    // An object that arrived just now gets its name a moment after its answer; what the kill left without one is gone.
     let deadline = Instant::now() + patience();
     loop {
         let status = kettle.ctl(&["cache", "status"]).succeed();

@@ -9,7 +9,7 @@ use crate::tunnel::peers::Peer;
 
 const EXAMPLE: &str = include_str!("../../../../packaging/examples/package-mirror.toml");
 
-/// What an archive of one package says, and says it for two minutes; that there are no signatures, too.
+/// An archive of one package, whose answers are good for two minutes, as is the one that there are no signatures.
 const ARCHIVE: &str = "
   server {
     listen ADDRESS;

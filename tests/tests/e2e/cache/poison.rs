@@ -37,7 +37,7 @@ fn one_host_has_one_key_however_it_is_written() {
         "GET /app/x HTTP/1.1\r\nHost: LocalHost\r\n\r\n",
         "GET /app/x HTTP/1.1\r\nHost: localhost.\r\n\r\n",
         "GET /app/x HTTP/1.1\r\nHost: localhost:443\r\n\r\n",
-        // What the target says stands above the field (RFC 9112 §3.2.2).
+        // The target's host stands above the field (RFC 9112 §3.2.2).
         "GET https://localhost/app/x HTTP/1.1\r\nHost: evil\r\n\r\n",
     ] {
         assert_hit(&cached.kettle.ask(head.as_bytes()).response());

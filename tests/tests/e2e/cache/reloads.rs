@@ -42,7 +42,7 @@ fn what_was_asked_for_before_a_purge_does_not_come_back_by_a_reload() {
     }
 }
 
-/// What arrives has the store, and whoever names its folder again gets the same.
+/// An object that arrives has the store, and a configuration that names its folder again gets the same.
 #[test]
 fn a_purge_reaches_a_store_that_a_reload_left_out() {
     let cached = Cached::start("");

@@ -43,7 +43,7 @@ fn a_full_disk_leaves_an_announced_body_whole_to_its_client() {
 fn a_disk_that_is_full_before_the_store_keeps_what_is_new() {
     let Some((folder, _mounted)) = tmpfs("size=1m") else { return };
     let cached = Cached::in_folder(folder, Setup::default(), "", "", "");
-    // What has no name any more has its room until it is closed.
+    // A file that has no name any more has its room until it is closed.
     let is_left_open = || {
         let open = fs::read_dir(format!("/proc/{}/fd", cached.kettle.process())).unwrap();
         let mut open = open.filter_map(|it| fs::read_link(it.unwrap().path()).ok());
@@ -75,7 +75,7 @@ fn a_disk_that_is_full_before_the_store_keeps_what_is_new() {
     );
 }
 
-/// Whoever asks for something long and leaves costs others little of what is kept for them.
+/// A client that asks for something long and leaves costs others little of what is kept for them.
 #[test]
 fn what_is_announced_and_does_not_come_lets_little_go_of_a_full_disk() {
     let Some((folder, _mounted)) = tmpfs("size=48m") else { return };
@@ -110,7 +110,7 @@ fn a_full_disk_keeps_no_purge_from_being_made_and_no_store_from_opening() {
         cached.keep(&target, FRESH, &body);
     }
     assert!(is_filled(&cached, "filler"));
-    // What is written down of the second begins another block.
+    // The record of the second begins another block.
     for prefix in ["app/8".to_owned(), "x".repeat(5_000)] {
         let url = format!("https://localhost/{prefix}");
         cached.purge(&["--prefix", &url]);
@@ -193,7 +193,7 @@ fn a_store_that_becomes_smaller_than_what_arrives_gives_it_whole_and_keeps_nothi
         status.contains("main: 0 objects, 0 B")
     };
     wait_until("nothing is kept", is_empty);
-    // What has room is kept as before.
+    // An object that has room is kept as before.
     cached.keep("/app/y", FRESH, "small");
 }
 

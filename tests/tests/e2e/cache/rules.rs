@@ -367,7 +367,7 @@ fn a_304_is_for_the_object_that_was_asked_about_and_for_none_that_came_since() {
     }
 }
 
-/// What is signed is the path: each signature would be another object otherwise, and a purge would find none of them.
+/// The path is what is signed: each signature would be another object otherwise, and a purge would find none of them.
 #[test]
 fn a_signature_is_no_part_of_what_is_kept() {
     let setup = Setup::default().file("secret", SECRET);
@@ -428,7 +428,7 @@ fn what_has_two_lines_of_codings_is_for_those_who_take_them() {
     cached.fetch("/app/x", FRESH, "plain");
 }
 
-/// What was kept before the route denied it is not found either.
+/// A file that was kept before the route denied it is not found either.
 #[test]
 fn a_denied_file_is_answered_from_no_store() {
     let cached = Cached::start("");

@@ -29,7 +29,7 @@ fn what_is_not_found_in_time_comes_from_the_backend() {
     cached.keep("/app/x", FRESH, "old");
     let object = object_in(cached.folder.path());
     let name = object.file_name().unwrap().to_str().unwrap().to_owned();
-    // What is below the mount has the same name, and cannot be opened.
+    // The file below the mount has the same name, and cannot be opened.
     let files = vec![(&*name.leak(), 1, Silent::Open)].leak();
     let fuse = match Fuse::mount(object.parent().unwrap().into(), files) {
         Ok(fuse) => fuse,

@@ -32,7 +32,7 @@ fn start(drain_timeout: &str) -> Option<Stopping> {
     );
     let server = format!("workers = 1\ndrain_timeout = \"{drain_timeout}\"");
     let setup = Setup::default().listener("http2 = true").set("server", &server);
-    // What waits for the disk where it must not, waits for longer than a test does.
+    // A request that waits for the disk where it must not, waits for longer than a test does.
     let setup = setup.set("limits", "revalidate = \"1h\"\ndisk_timeout = \"1h\"");
     let cached = Cached::in_folder(folder, setup, "", other, &store);
     let stopping = Stopping { cached, mounted, _folders: [image, nothing, elsewhere] };
@@ -89,7 +89,7 @@ fn a_disk_that_stops_holds_up_the_beginnings_of_fetches_alone() {
     thread::scope(|scope| {
         // These wait for room, and have none.
         let waiting = scope.spawn(move || fill(address, OBJECTS..OBJECTS + 2 * CLIENTS));
-        // What comes in the place of a stale one has no room either.
+        // An object that comes in the place of a stale one has no room either.
         for target in ["/app/hot", "/app/stale"] {
             let response = cached.get(target);
             assert_eq!(response.body, b"old");

@@ -12,7 +12,7 @@ use kettle_tests::kettle::Kettle;
 
 use super::{SOURCE, asked_for, one_program, programs};
 
-/// What comes back in place of a response, and the log's word for it.
+/// Each case is what comes back in place of a response, and the log's word for it.
 #[test]
 fn what_is_no_response_is_answered_with_502() {
     let head = output(b"Content-Type: a/b\n\n");
@@ -184,7 +184,7 @@ fn a_program_that_says_nothing_has_its_time() {
     let mut socket = application.accept();
     let _ = asked(&mut socket);
     socket.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
-    // What it says for the log is no answer.
+    // The words that it says for the log are no answer.
     while socket.write_all(&errors(b"still at it")).is_ok() {
         if socket.write_all(&errors(&[b'.'; 10_000])).is_err() {
             break;

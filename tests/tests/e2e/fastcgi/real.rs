@@ -21,7 +21,7 @@ use crate::proxy::any_response;
 
 const EXAMPLE: &str = include_str!("../../../../packaging/examples/wordpress.toml");
 
-/// What each PHP file of these tests does: it says what it was told, or what its query asks for.
+/// Each PHP file of these tests: it says what it was told, or what its query asks for.
 const SAYS: &str = r#"<?php
 if (isset($_GET['status'])) { header('Location: /there'); http_response_code((int) $_GET['status']); setcookie('a', 'b'); }
 if (isset($_GET['log'])) { error_log('a word for the log'); }
@@ -153,7 +153,7 @@ fn php_answers_as_it_does_behind_nginx() {
     }
 }
 
-/// What has no process waits for one in the queue, and nobody is turned away.
+/// A request that has no process waits for one in the queue, and nobody is turned away.
 #[test]
 fn more_clients_than_processes_are_all_answered() {
     let Some(php) = Php::start(2) else { return };

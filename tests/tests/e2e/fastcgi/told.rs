@@ -10,7 +10,7 @@ use kettle_tests::kettle::Kettle;
 
 use super::{SOURCE, one_program, programs};
 
-/// What the application is told of a request with these fields and this body.
+/// Returns what the application is told of a request with these fields and this body.
 fn told(
     kettle: &Kettle,
     application: &Backend,

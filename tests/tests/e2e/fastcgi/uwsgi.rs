@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::real::{asked, assert_says, program};
 
-/// What says what it was told, and answers with the status that its query says.
+/// An application that says what it was told, and answers with the status that its query says.
 const SAYS: &str = r#"
 import json
 def application(environ, start_response):

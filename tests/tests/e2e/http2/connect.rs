@@ -95,7 +95,7 @@ fn both_sides_speak_until_each_has_ended() {
         assert_eq!(read_exactly(&mut server, 4), b"ping");
         server.write_all(b"pong").unwrap();
         assert_eq!(said(&mut frames, stream), b"pong");
-        // Whoever has ended still hears the other.
+        // A side that has ended still hears the other.
         let end = frame(DATA, END_STREAM, stream, b"bye");
         if is_client_first {
             frames.send(&end);

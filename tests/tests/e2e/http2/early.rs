@@ -270,7 +270,7 @@ struct Windows {
 }
 
 impl Windows {
-    /// Of a new connection. What the server says of streams counts once it knows that it was heard.
+    /// Reads and acknowledges a new connection's settings: those of streams count once the server knows of that.
     fn acknowledged(frames: &mut Frames) -> Self {
         let settings = frames.next_of(SETTINGS).payload;
         frames.send(&frame(SETTINGS, ACK, 0, &[]));

@@ -269,7 +269,7 @@ fn a_window_update_of_nothing_ends_the_connection() {
     frames.send(&get(1, "/100000"));
     let _ = frames.next_of(DATA);
     frames.send(&update(1, 0));
-    // The library takes it for an error of the connection, as it may (RFC 9113 §5.4). What is not whole must not look so.
+    // The library takes it for an error of the connection, as it may (RFC 9113 §5.4). A response that is not whole must not look so.
     assert_eq!(frames.end(), (vec![PROTOCOL_ERROR], End::Cut));
     assert!(!kettle.entry("/100000").is_complete());
     // Nor may it where nothing was sent of it yet: the requests came in one read with the error.

@@ -158,7 +158,7 @@ fn a_client_is_not_told_that_it_was_slow_when_it_had_no_window() {
     }
     frames.send(&post(11, "/quick/x"));
     let mut other = quick.accept_request();
-    // Whoever has a window and sends nothing is told, after as long a time.
+    // A client that has a window and sends nothing is told, after as long a time.
     let mut idle = Frames::connect(&kettle, &[]);
     idle.send(&post(1, "/quick/y"));
     let _ = idle.next_of(HEADERS);

@@ -38,7 +38,7 @@ fn a_body_is_spliced_from_socket_to_socket() {
     });
     let entry = kettle.entry("/app");
     assert_eq!((entry.text("path"), entry.text("reason")), ("plain", "splice"));
-    // What has no length is read and written, in chunks.
+    // A body that has no length is read and written, in chunks.
     client.send(&request("GET", "/app?chunks", "")).unwrap();
     let chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
     answer(&mut server, chunks);
@@ -98,7 +98,7 @@ fn a_tunnel_goes_from_socket_to_socket() {
     let kettle = passing(&servers, "", "websocket = true");
     let mut client = Wire::connect(kettle.addresses[1]);
     let asking = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n";
-    // What comes behind the request goes first.
+    // The bytes behind the request go first.
     client.send(&[&request("GET", "/app", asking)[..], b"early"].concat()).unwrap();
     let mut server = servers.accept();
     let agreed = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\

@@ -126,7 +126,7 @@ fn a_client_that_came_by_https_is_not_sent_there_again() {
     }
 }
 
-/// What a connection reaches is for its listener to say, and for that of no other kind.
+/// A connection's own listener decides what it reaches, and one of another kind never does.
 #[test]
 fn a_reload_gives_no_plain_connection_what_https_has() {
     let kettle = Kettle::start(plain("").file("www/index.html", "own"));

@@ -44,7 +44,7 @@ fn chunks(body: &[u8], bytes: usize) -> Vec<u8> {
     chunks
 }
 
-/// What a server gets as a body of this length.
+/// Returns what a server gets as a body of this length.
 fn arrived(backend: &Backend, bytes: usize) -> Vec<u8> {
     let mut server = backend.accept();
     let head = read_head(&mut server);

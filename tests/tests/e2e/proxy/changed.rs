@@ -10,7 +10,7 @@ use kettle_tests::kettle::Kettle;
 
 use super::{answer, before, ok};
 
-/// What curl gets by each protocol, in small letters.
+/// Returns what curl gets by each protocol, in small letters.
 fn by_both(kettle: &Kettle, words: &[&str], target: &str) -> [String; 2] {
     ["--http1.1", "--http2"].map(|protocol| {
         let words = [&[protocol, "--include"], words].concat();
@@ -135,7 +135,7 @@ fn the_rest_of_a_body_does_not_follow_the_request_for_a_page() {
         assert_eq!(client.receive_exactly(4), b"half");
         server.write_all(b" way").unwrap();
         assert_eq!(client.receive_exactly(4), b" way");
-        // What was sent to it is nothing but the request.
+        // Nothing but the request was sent to it.
         assert_eq!(kettle.entry("/app/x").number("status"), u64::from(status));
         drop(client);
         drop(kettle);

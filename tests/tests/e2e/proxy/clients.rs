@@ -184,7 +184,7 @@ fn what_is_kept_is_asked_for_with_what_its_key_has() {
     // One spelling of it is kept.
     client.send(&request("GET", "/app/a:b", by_tls)).unwrap();
     assert_eq!(client.response().body, b"ok");
-    // Who asked in plain text gets no answer that others got over TLS.
+    // A client that asked in plain text gets no answer that others got over TLS.
     client.send(&request("GET", "/app/a:b", "X-Forwarded-Proto: http\r\n")).unwrap();
     let head =
         answer(servers.asked(&mut server), "HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n");

@@ -40,7 +40,7 @@ fn whole(coded: &[u8]) -> String {
     plain
 }
 
-/// One chunk; empty is the last. What ends its data comes with the next.
+/// One chunk; empty is the last. The end of its data's line comes with the next.
 fn chunk(client: &mut Client) -> Vec<u8> {
     let mut size = line(client);
     if size.is_empty() {

@@ -197,7 +197,7 @@ fn a_server_that_closes_behind_an_interim_response_and_its_answer_is_heard() {
     let (backend, kettle) = started("", "");
     let head = request("POST", "/app", "Content-Length: 400000\r\n");
     let upload = [&head[..], &vec![b'a'; 400_000]].concat();
-    // Whether its answer is seen or its end is met first is up to the kernel.
+    // The kernel decides if its answer is seen or its end is met first.
     for _ in 0..30 {
         let mut client = kettle.ask(&upload);
         let mut server = backend.accept();

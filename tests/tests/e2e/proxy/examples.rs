@@ -14,7 +14,7 @@ use super::{answer, read_head};
 const LIVE_STREAM: &str = include_str!("../../../../packaging/examples/live-stream.toml");
 const WEBSOCKET: &str = include_str!("../../../../packaging/examples/websocket.toml");
 
-/// What of an example stands behind the certificates of its site, from this line on.
+/// Returns the part of an example behind the certificates of its site, from this line on.
 fn example(text: &str, from: &str) -> String {
     text[text.find(from).unwrap()..].to_owned()
 }

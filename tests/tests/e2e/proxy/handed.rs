@@ -394,7 +394,7 @@ fn a_path_with_an_encoded_slash_is_no_matter_of_the_file() {
 fn an_early_answer_leads_to_the_file_and_the_rest_of_the_upload_to_nothing() {
     let mut it = Running::with("", "", "");
     let handing = "HTTP/1.1 200 OK\r\nX-Accel-Redirect: /files/a.txt\r\nContent-Length: 0\r\n\r\n";
-    // What is left of the body looks like a request for another file.
+    // The rest of the body looks like a request for another file.
     let rest = get("/public.txt");
     for framing in
         [format!("Content-Length: {}", 5 + rest.len()), "Transfer-Encoding: chunked".to_owned()]
@@ -436,7 +436,7 @@ fn an_early_answer_to_a_stream_of_http2_leads_to_the_file() {
     assert_eq!(read_exactly(&mut server, 5), b"first");
     server.write_all(handing("X-Accel-Redirect: /files/a.txt\r\n").as_bytes()).unwrap();
     assert_eq!(frames.body(1), b"0123456789");
-    // What was on its way is no mistake, and the connection goes on.
+    // Data that was on its way is no mistake, and the connection goes on.
     frames.send(&[frame(DATA, END_STREAM, 1, b"rest"), frames::get(3, "/app/next")].concat());
     answer(&mut app.accept(), &ok("next"));
     assert_eq!(frames.body(3), b"next");

@@ -54,7 +54,7 @@ fn long_bodies_go_through_a_pipe_and_others_from_memory() {
                 ("kernel-splice", bytes as u64)
             );
         }
-        // What comes later stays in the kernel, whatever it is.
+        // A body that comes later stays in the kernel, whatever it is.
         let body = content(30_000);
         server = ask(&mut client, server, &body, 30_000);
         assert_same(&client.response().body, &body, suite.name);
@@ -185,7 +185,7 @@ fn a_response_that_a_key_is_asked_for_before_ends_with_close_notify() {
     }
 }
 
-/// What comes next, but for tickets; or the end, which must not be said.
+/// Receives what comes next, but for tickets; or the end, which must not be said.
 fn data(session: &mut RawSession) -> Result<Vec<u8>, Received> {
     match session.receive_beyond(&[HANDSHAKE]) {
         Received::Record(APPLICATION_DATA, data) => Ok(data),

@@ -18,7 +18,7 @@ use rustix::process::Signal;
 use super::{answer, before, ok, read_head};
 use crate::http2::frames::{self, *};
 
-/// How a client leaves, or only seems to.
+/// A client's way to leave, or only to seem to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leave {
     CloseNotify,
@@ -96,7 +96,7 @@ impl Asking {
         }
     }
 
-    /// Leaves. What is left of it keeps its socket open.
+    /// Leaves. The part that is returned keeps its socket open.
     fn leave(mut self, how: Leave) -> Option<Self> {
         if !matches!(how, Fin | MuchAheadAndFin | HalfRecordAndFin | Reset | RstStream | Goaway) {
             self.client().say_goodbye();
@@ -287,7 +287,7 @@ fn in_the_middle_of_an_upload() {
             server.write_all(last("thanks").as_bytes()).unwrap();
             assert_eq!(frames.body(1), b"thanks", "{what}");
         } else {
-            // What came behind was no piece of a body.
+            // The bytes behind it were no piece of a body.
             assert_eq!(read_to_end(&mut server).0, b"", "{what}");
         }
     }
@@ -453,7 +453,7 @@ fn a_stop_does_not_wait_for_a_tunnel_whose_server_has_ended() {
     }
 }
 
-/// What the server of a tunnel sees.
+/// The state of a tunnel that its server sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Seen {
     Open,

@@ -54,7 +54,7 @@ fn all_cases() -> Vec<Case> {
 }
 
 impl Case {
-    /// What it asks for. All tunnels ask for the same.
+    /// The target that it asks for. All tunnels ask for the same.
     fn target(self) -> String {
         format!("/app/{}/{:?}/{}", self.version, self.place, self.is_sent_more)
     }

@@ -12,8 +12,8 @@ use super::{before, ok};
 const WARM: usize = 500;
 const COUNTED: usize = 5_000;
 
-/// The number of pages a process has got so far without a disk (proc(5), `minflt`). What is given
-/// back with `madvise` or `munmap` and taken again is a page, too.
+/// The number of pages a process has got so far without a disk (proc(5), `minflt`). A page
+/// that is given back with `madvise` or `munmap` and taken again counts, too.
 fn faults(process: u32) -> usize {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
     let (_, behind_name) = stat.rsplit_once(')').unwrap();

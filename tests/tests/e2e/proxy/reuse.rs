@@ -40,7 +40,7 @@ fn warm(setup: Setup, backend: &Backend) -> (Kettle, Client, TcpStream) {
     (kettle, client, server)
 }
 
-/// Whether the connection was closed by kettle, with nothing said on it before.
+/// Asserts that the connection was closed by kettle, with nothing said on it before.
 fn assert_closed(server: &mut TcpStream) {
     let (received, outcome) = read_to_end(server);
     assert_eq!(received.escape_ascii().to_string(), "");

@@ -21,7 +21,7 @@ fn start() -> (Backend, Kettle) {
     (servers, kettle)
 }
 
-/// What ends an answer in chunks, behind its data.
+/// Returns the end of an answer in chunks, behind its data.
 fn end_of_answer(kettle: &Kettle, servers: &Backend, fields: &str, pieces: &[&str]) -> String {
     let mut client = kettle.ask(&request("GET", "/app", fields));
     let mut server = servers.accept_request();
@@ -166,7 +166,7 @@ fn what_goes_through_a_store_has_none() {
         }
         assert_eq!(frames.body(stream), b"hello", "{target}");
     }
-    // What no store could answer passes by.
+    // A request that no store could answer passes by.
     frames.send(&frame(HEADERS, END_HEADERS | END_STREAM, 7, &fields("PUT", "/app/put", &[])));
     answer(servers.asked(&mut server), RESPONSE);
     while frames.next_of(HEADERS).flags & END_STREAM == 0 {}

@@ -46,7 +46,7 @@ fn a_server_gets_no_body_behind_a_forged_record() {
     let mut server = backend.accept_request();
     let first = client.sending.seal(APPLICATION_DATA, b"first");
     client.send_bytes(&[&first, FORGED].concat());
-    // What was honest is passed on, unless the request has failed before.
+    // The honest part is passed on, unless the request has failed before.
     client.send(APPLICATION_DATA, b"other");
     let got = read_to_end(&mut server).0;
     assert!(b"first".starts_with(&got), "{}", got.escape_ascii());

@@ -178,7 +178,7 @@ fn tunnels_and_downloads_outlive_reloads() {
         sender.write_all(b"x").unwrap();
         assert_eq!(downloading.receive_exactly(1), b"x", "after reload {number}");
     }
-    // What comes later is the new configuration's.
+    // A request that comes later is the new configuration's.
     downloading.send(&request("GET", "/app/next", "")).unwrap();
     answer(&mut sender, &ok("kept over the reload"));
     assert_eq!(downloading.response().body, b"kept over the reload");

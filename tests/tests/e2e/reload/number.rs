@@ -44,7 +44,7 @@ fn the_metrics_endpoint_tells_what_happened() {
         "{text}"
     );
 
-    // Whoever asks for nothing gets the format that every tool reads: no `info`, no end mark.
+    // A scraper that asks for no format gets the one that every tool reads: no `info`, no end mark.
     let mut scrape = Wire::connect(address);
     let response = scrape.get("/metrics");
     assert_eq!(response.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));

@@ -211,7 +211,7 @@ fn a_keeper_ends_with_its_server() {
     for signal in [Signal::KILL, Signal::TERM] {
         let Some(mut kettle) = started_as_nobody(Setup::default()) else { return };
         let keeper = keeper_of(&kettle);
-        // Whoever ends all of a service ends the server, and that its keeper.
+        // A stop of the whole service ends the server, and that its keeper: a signal of its own does not.
         let pid = Pid::from_raw(keeper.cast_signed()).unwrap();
         kill_process(pid, Signal::TERM).unwrap();
         assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));

@@ -200,7 +200,7 @@ fn plain(kettle: &Kettle) -> SocketAddr {
     kettle.addresses[paths_here().len()]
 }
 
-/// Whoever is still there when the time to drain is over is cut off, with a message.
+/// A client that is still there when the time to drain is over is cut off, with a message.
 fn stop_lets_go<const N: usize>(clients: [Doing; N], drain_timeout: &str) {
     let setup = paths_here().iter().fold(Setup::default(), |setup, path| {
         setup.listener(&format!("http2 = true\npath = {path:?}"))

@@ -13,7 +13,7 @@ const BYTES: usize = 96 * 1_024;
 /// At 64 KiB a second, without the half second that may be ahead.
 const AT_LEAST: Duration = Duration::from_millis(1_000);
 
-/// Files that are kept in memory and others, and backends that answer by a length and in chunks. What is stored may be compressed.
+/// Files that are kept in memory and others, and backends that answer by a length and in chunks. Stored responses may be compressed.
 fn start(rate: &str, more: &str) -> Kettle {
     let route = |place: &str, answer: &str| {
         format!("[[site.route]]\nprefix = \"/{place}\"\n{answer}\n{rate}\n")

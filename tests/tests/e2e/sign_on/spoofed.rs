@@ -8,7 +8,7 @@ use crate::http2::frames::*;
 
 const COPY: &str = ", copy = [\"remote-user\", \"x-auth-request-groups>remote-groups\"]";
 
-/// What the backend gets of a request with these fields, of which the service says this.
+/// Returns what the backend gets of a request with these fields, of which the service says this.
 fn passed_on(it: &Running, fields: &str, said: &str) -> String {
     let mut client = it.client();
     client.send(&request("GET", "/app/x", fields)).unwrap();

@@ -90,7 +90,7 @@ fn what_is_no_hello_or_says_something_twice_is_refused() {
         assert_eq!(wire.read(&mut [0; 8]).unwrap(), expected.len(), "{what}");
         assert_eq!(wire.read(&mut [0; 8]).expect("an orderly end"), 0, "{what}");
         assert_eq!(wire.received, expected, "{what}");
-        // Whoever opens TLS here says no more to it: an alert, whichever it is.
+        // A listener that ends TLS says no more to it than an alert, whichever it is.
         let received = Wire::answer(ending.address(), &sent);
         assert_eq!((received.len(), received[0]), (7, 21), "{what}");
     }
