@@ -7,10 +7,10 @@ mod cli;
 mod ctl;
 mod daemon;
 mod doctor;
+mod generate;
 mod hitch;
 mod import;
 mod logging;
-mod manual;
 mod one_liner;
 mod output;
 mod run;
@@ -48,10 +48,10 @@ fn main() -> ExitCode {
         Command::Import(arguments) => import::import(&arguments),
         Command::Bench | Command::Calibrate => bench::hand_over(&words),
         Command::Ctl(arguments) => ctl::ctl(&arguments),
-        Command::Schema => manual::schema(),
-        Command::Reference => manual::reference(),
-        Command::Completions { shell } => manual::completions(shell),
-        Command::Manual(arguments) => manual::manual(&arguments),
+        Command::Schema => generate::schema(),
+        Command::Reference => generate::reference(),
+        Command::Completions { shell } => generate::completions(shell),
+        Command::Manual(arguments) => generate::man_pages(&arguments),
     };
     output::exit(code)
 }

@@ -4,9 +4,9 @@
 mod calibrate;
 mod config;
 mod diff;
+mod generate;
 mod list;
 mod load;
-mod manual;
 mod output;
 mod report;
 mod run;
@@ -34,7 +34,7 @@ pub fn run_words(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             BenchCommand::Diff(arguments) => diff::diff(&arguments),
             BenchCommand::Load(arguments) => load::load(&arguments),
             BenchCommand::Config(arguments) => config::config(&arguments),
-            BenchCommand::Manual(arguments) => manual::manual(&arguments),
+            BenchCommand::Manual(arguments) => generate::man_pages(&arguments),
         },
     })
 }

@@ -10,7 +10,7 @@ use kettle_command_line::{write_completions, write_pages};
 
 use crate::cli::{Cli, ManualArguments};
 
-pub(crate) fn manual(arguments: &ManualArguments) -> ExitCode {
+pub(crate) fn man_pages(arguments: &ManualArguments) -> ExitCode {
     match write_all(&arguments.directory, &arguments.date) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

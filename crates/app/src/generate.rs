@@ -33,7 +33,7 @@ pub(crate) fn completions(shell: Shell) -> ExitCode {
 }
 
 /// Writes all pages and completions.
-pub(crate) fn manual(arguments: &ManualArguments) -> ExitCode {
+pub(crate) fn man_pages(arguments: &ManualArguments) -> ExitCode {
     let directory = &arguments.directory;
     match write_all(directory, &arguments.date) {
         Ok(()) => ExitCode::SUCCESS,
