@@ -87,7 +87,8 @@ impl ClientTask {
     /// A client for one try, at the directory with this URL.
     #[must_use]
     pub fn client(&self, directory: &str) -> Client {
-        let (asked, directories) = (self.asked.clone(), Arc::clone(&self.directories));
+        let asked = self.asked.clone();
+        let directories = Arc::clone(&self.directories);
         Client { asked, notes: Arc::default(), directory: directory.to_owned(), directories }
     }
 
@@ -138,7 +139,8 @@ impl HttpClient for Client {
             return Box::pin(async { Ok(BytesResponse { parts, body: Box::new(body) }) });
         }
         let keep = is_directory.then(|| (self.directory.clone(), Arc::clone(&self.directories)));
-        let (asked, notes) = (self.asked.clone(), Arc::clone(&self.notes));
+        let asked = self.asked.clone();
+        let notes = Arc::clone(&self.notes);
         let note = move |noted: Notes| *locked(&notes) = noted;
         Box::pin(async move {
             note(Notes::default());

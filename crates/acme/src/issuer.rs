@@ -372,7 +372,8 @@ impl Issuer {
             orders.retain(|begun| now.duration_since(*begun).is_ok_and(|age| age < ORDERS_COUNTED));
             orders.push_back(now);
         }
-        let (shared, standing) = (Rc::clone(&self.shared), state.standing.clone());
+        let shared = Rc::clone(&self.shared);
+        let standing = state.standing.clone();
         let job = self.jobs.spawn_local(async move {
             let mut standing = standing;
             let outcome = shared.carry_out(number, authority, &mut standing, work).await;

@@ -86,7 +86,8 @@ impl Programs {
             Act::After => entry.after()?,
         };
         may_be_run(path)?;
-        let (path, time_max) = (path.to_owned(), entry.time_max);
+        let path = path.to_owned();
+        let time_max = entry.time_max;
         Ok(Program { path, arguments, environment, time_max, lane: request.site })
     }
 }
@@ -98,7 +99,8 @@ impl Entry {
         let path = |path: &Option<kettle_config::Located<PathBuf>>| {
             path.as_ref().map(|path| path.value.clone())
         };
-        let (hook, after) = (path(&wanted.how.hook), path(&wanted.how.after));
+        let hook = path(&wanted.how.hook);
+        let after = path(&wanted.how.after);
         if hook.is_none() && after.is_none() {
             return None;
         }
@@ -284,8 +286,10 @@ impl Drop for Records<'_> {
         if self.written.is_empty() {
             return;
         }
-        let (warden, time_max) = (self.warden.clone(), self.time_max);
-        let (site, written) = (self.site.to_owned(), std::mem::take(&mut self.written));
+        let warden = self.warden.clone();
+        let time_max = self.time_max;
+        let site = self.site.to_owned();
+        let written = std::mem::take(&mut self.written);
         let counted = Counted::begin(&warden.0);
         spawn_local(async move {
             for act in written {

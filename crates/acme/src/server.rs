@@ -62,7 +62,8 @@ impl Server {
         token: &str,
         key_authorization: &str,
     ) -> io::Result<Presented> {
-        let (name, token) = (name.to_owned(), token.to_owned());
+        let name = name.to_owned();
+        let token = token.to_owned();
         let withdraw = Report::Withdraw { kind, name: name.clone(), token: token.clone() };
         // From here on it may be there.
         let presented = Presented { server: self.clone(), withdraw: Some(withdraw) };

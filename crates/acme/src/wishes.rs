@@ -119,7 +119,8 @@ impl Wanted {
     pub fn read(self) -> Wishes {
         let Self { state_directory, certificates_group, authorities: named, sites } = self;
         let mut sites: Vec<Site> = serde_json::from_slice(&sites).unwrap_or_default();
-        let (mut authorities, mut problems) = (Vec::new(), Vec::new());
+        let mut authorities = Vec::new();
+        let mut problems = Vec::new();
         let mut system = None;
         let numbers = named.iter().map(|acme| match Authority::read(acme, &mut system) {
             Ok(authority) => {

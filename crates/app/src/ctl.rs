@@ -157,7 +157,8 @@ fn print_json(reply: &Reply) -> ExitCode {
 /// whether it will do is for the server to say: where it does not help, the usual socket is taken if it is there.
 fn socket(arguments: &CtlArguments) -> Result<PathBuf, ExitCode> {
     let Some(path) = &arguments.config else { return Ok(arguments.socket.clone()) };
-    let (shown, usual) = (path.display(), &arguments.socket);
+    let shown = path.display();
+    let usual = &arguments.socket;
     let usual_because = |why: &str| {
         usual.exists().then(|| {
             say(format_args!("{why}: asking the server behind {}", usual.display()));

@@ -112,7 +112,8 @@ impl Disks {
     pub fn new(timeout: Duration) -> Self {
         let drain = Arc::new(Semaphore::new(0));
         let unwritten_bytes_max = Cell::new(UNWRITTEN_BYTES_MAX);
-        let (devices, open_files) = (RefCell::default(), Arc::default());
+        let devices = RefCell::default();
+        let open_files = Arc::default();
         Self { timeout, devices, open_files, unwritten_bytes_max, drain }
     }
 
@@ -125,7 +126,8 @@ impl Disks {
     /// Others of this worker, that are waited for at most so long.
     #[must_use]
     pub fn within(&self, timeout: Duration) -> Self {
-        let (drain, open_files) = (Arc::clone(&self.drain), Arc::clone(&self.open_files));
+        let drain = Arc::clone(&self.drain);
+        let open_files = Arc::clone(&self.open_files);
         Self { drain, open_files, ..Self::new(timeout) }
     }
 
@@ -243,7 +245,8 @@ impl Disks {
                 None => None,
             };
             let place = Arc::clone(&device.places).acquire_owned().await.map_err(ended)?;
-            let (device, abandoned) = (Arc::clone(device), asking.0.clone());
+            let device = Arc::clone(device);
+            let abandoned = asking.0.clone();
             let held = move || {
                 device.close_left();
                 // Every thread may have been taken until now.

@@ -102,7 +102,8 @@ impl RateLimit {
             Ok(place) => (place, Ok(())),
             Err(exceeded) => (None, Err(exceeded)),
         };
-        let (table, before) = (Arc::clone(&self.table), counted.take());
+        let table = Arc::clone(&self.table);
+        let before = counted.take();
         *counted = Some(Rc::new(Counted { table, _place: place, before }));
         outcome
     }

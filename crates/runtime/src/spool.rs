@@ -187,7 +187,8 @@ impl Spool {
     /// Begins to store a body of this client.
     #[must_use]
     pub fn begin(self: &Arc<Self>, client: ClientHost, disks: &Disks) -> Spooled {
-        let (spool, device) = (Arc::clone(self), self.device(disks));
+        let spool = Arc::clone(self);
+        let device = self.device(disks);
         let held = Held { spool, client, bytes: 0, memory_bytes: 0, has_file: false };
         Spooled {
             held,
@@ -292,7 +293,9 @@ impl Spooled {
         self.held.take_file()?;
         let mut bytes = std::mem::take(&mut self.memory);
         bytes.extend_from_slice(behind);
-        let (file, spool, at) = (self.file.clone(), Arc::clone(&self.held.spool), self.file_bytes);
+        let file = self.file.clone();
+        let spool = Arc::clone(&self.held.spool);
+        let at = self.file_bytes;
         let written_bytes = bytes.len() as u64;
         let write = move || {
             let file = match file {
@@ -359,7 +362,9 @@ impl Spooled {
             ));
         };
         let reading = self.reading.get_or_insert_with(|| {
-            let (file, device, at) = (Arc::clone(file), Arc::clone(&self.device), self.read_bytes);
+            let file = Arc::clone(file);
+            let device = Arc::clone(&self.device);
+            let at = self.read_bytes;
             let mut bytes = usize::try_from(left_bytes).unwrap_or(usize::MAX).min(READ_BYTES_MAX);
             self.held.release_memory(std::mem::take(&mut self.lent_bytes));
             // A server that takes nothing has the piece stay as long as it likes.

@@ -47,7 +47,8 @@ pub(crate) async fn accept_each<Stream, Answering>(
 where
     Answering: Future<Output = io::Result<()>> + Send + 'static,
 {
-    let (mut connections, mut open) = (JoinSet::new(), Vec::new());
+    let mut connections = JoinSet::new();
+    let mut open = Vec::new();
     let complaint = OnceASecond::default();
     loop {
         match accept().await {

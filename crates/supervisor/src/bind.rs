@@ -70,7 +70,8 @@ impl BoundAddress {
 impl BoundAddress {
     /// One that no worker listens on.
     pub fn without_sockets(address: ListenAddress) -> Self {
-        let (sockets, held) = (Vec::new(), Held::Ports);
+        let sockets = Vec::new();
+        let held = Held::Ports;
         Self { configured: address.clone(), actual: address, sockets, held }
     }
 }

@@ -76,7 +76,8 @@ impl FileWatch {
             return Ok(());
         }
         let (alive, ended) = channel();
-        let (shared, changes) = (Arc::clone(&self.shared), self.changes.clone());
+        let shared = Arc::clone(&self.shared);
+        let changes = self.changes.clone();
         let thread = std::thread::Builder::new()
             .name("kettle-watch".to_owned())
             .spawn(move || run(&shared, &ended, &changes))?;

@@ -178,7 +178,8 @@ impl Issuer {
         challenges: Challenges,
         counters: Arc<AcmeCounters>,
     ) -> io::Result<Self> {
-        let (is_up, waiting) = (false, HashMap::new());
+        let is_up = false;
+        let waiting = HashMap::new();
         let end = socket.map(End::new).transpose()?;
         if end.is_some() {
             counters.begin(&challenges);

@@ -178,7 +178,8 @@ impl RunningConfig {
             resumption: self.resumption.clone(),
             workers: self.snapshots.len(),
         };
-        let (reader, log) = (Arc::clone(&self.reader), Arc::clone(&self.log));
+        let reader = Arc::clone(&self.reader);
+        let log = Arc::clone(&self.log);
         let in_force = Arc::clone(&self.loaded);
         let is_stopping = Arc::clone(&self.is_stopping);
         async move {

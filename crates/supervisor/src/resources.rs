@@ -140,7 +140,8 @@ impl Resources {
         }
         let workers = config.server.workers.unwrap_or(1);
         let limits = limits.join(" and ");
-        let (files, memory) = (config.limits.open_files, config.limits.hot_memory_bytes as u64);
+        let files = config.limits.open_files;
+        let memory = config.limits.hot_memory_bytes as u64;
         let connections = config.limits.connections_per_worker;
         Some(format!(
             "this process may use {limits}: {workers} worker{}, each with up to {connections} connections, {files} open \

@@ -135,7 +135,8 @@ impl Sandbox {
                 let message =
                     format!("this server cannot make a socket in {folder}: {SINCE_THE_START}");
                 let address = &listener.address;
-                let (at, offending) = (address.at, address.to_string());
+                let at = address.at;
+                let offending = address.to_string();
                 diagnostics.push(config.diagnostic(
                     at,
                     &offending,

@@ -125,7 +125,8 @@ impl UpstreamBody {
         let is_bound = head.header_values("www-authenticate").any(binds_connection);
         let ends_by_close = matches!(rest, Rest::UntilClose);
         let persists = head.persists() && !has_stray && !is_bound && !ends_by_close;
-        let (in_flight, ahead) = (Some(in_flight), VecDeque::new());
+        let in_flight = Some(in_flight);
+        let ahead = VecDeque::new();
         let mut body = Self {
             in_flight,
             ahead,

@@ -74,7 +74,8 @@ impl InFlight {
                 *upstream = next;
                 trace.backend = Some(Arc::clone(&upstream.backend));
             }
-            let (server, now) = (attempt.server(), attempt.started());
+            let server = attempt.server();
+            let now = attempt.started();
             trace.server = Some(Arc::clone(server));
             let may_reuse = match reuse {
                 Reuse::Any => true,
@@ -141,7 +142,8 @@ impl InFlight {
             return Err(bug!("a request is written for the protocol of its backend").into());
         }
         self.timeout = request.timeout;
-        let (deadline, head) = (self.started + self.timeout, request.head());
+        let deadline = self.started + self.timeout;
+        let head = request.head();
         let mut left = &*head;
         let sent = poll_fn(|context| self.poll_send(context, &mut left));
         let sent = timeout_at(deadline, sent).await.unwrap_or(Err(UpstreamError::TimedOut));
@@ -189,7 +191,8 @@ impl InFlight {
     /// # Errors
     /// [`UpstreamError`].
     pub async fn next_head(&mut self) -> Result<ResponseHead<Bytes>, UpstreamError> {
-        let (pool, time_max) = (Rc::clone(&self.lease.pool), self.timeout);
+        let pool = Rc::clone(&self.lease.pool);
+        let time_max = self.timeout;
         let mut head = pin!(timeout(time_max, poll_fn(|context| self.poll_head(context))));
         let head = poll_fn(|context| {
             head.as_mut().poll(context).map(|head| head.unwrap_or(Err(UpstreamError::TimedOut)))
@@ -398,7 +401,8 @@ impl InFlight {
             return;
         }
         spawn_local(async move {
-            let (limit, mut left_bytes) = (self.timeout, UNWANTED_BYTES_MAX);
+            let limit = self.timeout;
+            let mut left_bytes = UNWANTED_BYTES_MAX;
             let rest = poll_fn(|context| {
                 loop {
                     self.received.clear();

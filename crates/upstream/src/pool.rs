@@ -91,7 +91,8 @@ impl LinkKey {
     pub(super) fn new(upstream: &Upstream, server: &Server, link: &Link) -> Self {
         let has_name = matches!(server.address, ServerAddress::Name(..));
         let peer = if has_name { link.peer_address() } else { None };
-        let (server, connectors) = (Arc::clone(&server.state), upstream.connectors.clone());
+        let server = Arc::clone(&server.state);
+        let connectors = upstream.connectors.clone();
         let protocol = upstream.backend.settings.protocol;
         Self { server, connectors, protocol, peer: peer.map(PeerAddress::from) }
     }
@@ -235,8 +236,10 @@ impl Pool {
         else {
             return link.say_goodbye();
         };
-        let (settings, now) = (&backend.settings, Instant::now());
-        let (until, count) = (now + settings.keep_alive_timeout, UseCount::idle(&backend));
+        let settings = &backend.settings;
+        let now = Instant::now();
+        let until = now + settings.keep_alive_timeout;
+        let count = UseCount::idle(&backend);
         let mut idle = self.idle.borrow_mut();
         let kept = idle.entry(destination.place()).or_default();
         kept.push_back(Idle { link, destination, until, _count: count });

@@ -65,7 +65,8 @@ impl Budget {
         let left = not_after.duration_since(now).unwrap_or_default();
         // An interval that a wrong clock makes short comes no later than at half of the time that is left.
         let apart = (lifetime / APART).max(APART_MIN).min(left / 2);
-        let (directory, next_from) = (directory.to_owned(), now + apart);
+        let directory = directory.to_owned();
+        let next_from = now + apart;
         self.last = Some(Issue { at: now, lifetime, next_from, directory, purpose, is_hurried });
     }
 

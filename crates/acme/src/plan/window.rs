@@ -72,7 +72,9 @@ impl Standing {
             (None, Some(before)) => Some(RenewalWindow { ask_again, ..before }),
             (None, None) => {
                 let moment = installed.due_by_lifetime();
-                let (certificate, start, end) = (certificate.to_owned(), moment, moment);
+                let certificate = certificate.to_owned();
+                let start = moment;
+                let end = moment;
                 Some(RenewalWindow { certificate, start, end, moment, ask_again })
             }
         };

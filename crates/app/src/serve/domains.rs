@@ -31,7 +31,8 @@ pub(super) fn config(
 fn text(arguments: &DomainArguments, https: Option<SocketAddr>) -> String {
     let names = json!(arguments.domain);
     let contact = arguments.email.iter().map(|it| format!("mailto:{it}")).collect::<Vec<_>>();
-    let (contact, directory) = (json!(contact), json!(arguments.acme_directory));
+    let contact = json!(contact);
+    let directory = json!(arguments.acme_directory);
     let accepted = arguments.accept_terms;
     let mut text = format!(
         "[[site]]\nnames = {names}\nacme = {{}}\nroute = [{{ root = \"/\" }}]\n\

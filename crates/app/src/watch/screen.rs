@@ -126,7 +126,8 @@ impl Rates<'_> {
         title: &str,
         of: impl Fn(&Counts) -> &Words,
     ) -> std::fmt::Result {
-        let (mut line, mut title) = (String::new(), title);
+        let mut line = String::new();
+        let mut title = title;
         for item in self.items(of) {
             if !line.is_empty() && line.len() + ", ".len() + item.len() > LISTED_COLUMNS {
                 writeln!(out, "  {title:<16}  {line}")?;

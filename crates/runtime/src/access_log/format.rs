@@ -145,7 +145,8 @@ pub(super) fn write_short(out: &mut Vec<u8>, clock: &mut TimeTexts, entry: &Resp
     let milliseconds = entry.duration.as_secs_f64() * 1000.0;
     let path = entry.path.as_str();
     let cut = if entry.completed { "" } else { " cut short" };
-    let (bytes, client) = (entry.body_bytes, entry.remote.host());
+    let bytes = entry.body_bytes;
+    let client = entry.remote.host();
     write_display(out, format_args!(" {bytes} B {milliseconds:.1} ms {path} {client}{cut}\n"));
 }
 

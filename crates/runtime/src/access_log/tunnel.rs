@@ -144,7 +144,9 @@ impl TunnelEntry<'_> {
         let place = self.server.unwrap_or(self.backend);
         let (sent, received) = (bytes(self.to_client), bytes(self.to_backend));
         let path = self.to_client.map_or("-", |flow| flow.path.as_str());
-        let (seconds, client, end) = (self.duration.as_secs_f64(), self.remote.host(), self.end);
+        let seconds = self.duration.as_secs_f64();
+        let client = self.remote.host();
+        let end = self.end;
         write_display(
             out,
             format_args!(
@@ -195,7 +197,8 @@ mod tests {
             duration: Duration::from_micros(1_234),
             connection: 9,
         };
-        let (mut out, mut clock) = (Vec::new(), TimeTexts::default());
+        let mut out = Vec::new();
+        let mut clock = TimeTexts::default();
         entry.write(format, &mut out, &mut clock);
         String::from_utf8(out).unwrap()
     }

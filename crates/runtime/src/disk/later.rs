@@ -176,14 +176,16 @@ impl CallQueue {
 
 impl Default for CallQueue {
     fn default() -> Self {
-        let (calls, reservations) = (VecDeque::new(), Reservations::default());
+        let calls = VecDeque::new();
+        let reservations = Reservations::default();
         Self { calls, bytes: 0, bytes_max: UNWRITTEN_BYTES_MAX, is_running: false, reservations }
     }
 }
 
 impl fmt::Debug for CallQueue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (calls, bytes) = (self.calls.len(), self.bytes);
+        let calls = self.calls.len();
+        let bytes = self.bytes;
         formatter.debug_struct("CallQueue").field("calls", &calls).field("bytes", &bytes).finish()
     }
 }

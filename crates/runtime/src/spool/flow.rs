@@ -70,7 +70,8 @@ impl Spool {
     /// Begins to store a body for this client while it is sent.
     #[must_use]
     pub fn flow(self: &Arc<Self>, client: ClientHost, disks: &Disks) -> Rc<SpoolFlow> {
-        let (spool, device) = (Arc::clone(self), self.device(disks));
+        let spool = Arc::clone(self);
+        let device = self.device(disks);
         let held = Held { spool, client, bytes: 0, memory_bytes: 0, has_file: false };
         let state = State {
             held,
@@ -154,7 +155,8 @@ impl SpoolFlow {
             return false;
         };
         let spool = Arc::clone(&self.state.borrow().held.spool);
-        let (piece, device) = (data.clone(), Arc::clone(&self.device));
+        let piece = data.clone();
+        let device = Arc::clone(&self.device);
         let write = move || write(file, &spool, device, &piece, at);
         let written = self.disks.wait_for(&self.device, write).await;
         let mut state = self.state.borrow_mut();
@@ -308,7 +310,8 @@ fn write(
         Some(file) => file,
         None => Arc::new(OpenFile::new(spool.open_file()?.into(), u64::MAX, device)),
     };
-    let (mut left, mut place) = (data, at);
+    let mut left = data;
+    let mut place = at;
     while !left.is_empty() {
         let bytes = retry_on_intr(|| pwrite(file.file(), left, place))?;
         left = left.get(bytes..).filter(|_| bytes > 0).ok_or(io::ErrorKind::WriteZero)?;

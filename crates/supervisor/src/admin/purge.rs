@@ -80,7 +80,8 @@ fn purge(stores: &Stores, by: PurgeBy, text: &str) -> Reply {
             "{text} is no URL; write it as clients ask for it: https://example.org/a?b"
         ));
     };
-    let (mut files, mut failed) = (0, Vec::new());
+    let mut files = 0;
+    let mut failed = Vec::new();
     for store in stores.iter() {
         match store.open().map(|open| open.store.purge(&purge)) {
             Some(Ok(removed)) => files += removed,

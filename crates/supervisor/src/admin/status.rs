@@ -391,7 +391,8 @@ struct Listed<'a>(&'a str, &'a BTreeMap<String, u64>);
 
 impl fmt::Display for Listed<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (mut line, mut is_first) = (String::new(), true);
+        let mut line = String::new();
+        let mut is_first = true;
         let mut end_line = |out: &mut fmt::Formatter<'_>, line: &str| {
             let title = if std::mem::take(&mut is_first) { self.0 } else { "" };
             writeln!(out, "  {title:<16}  {line}")

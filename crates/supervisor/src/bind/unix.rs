@@ -18,7 +18,8 @@ pub(super) fn bind(
     workers: usize,
 ) -> io::Result<BoundAddress> {
     let (socket, place) = unix::listen(path, &rights, backlog)?;
-    let (socket, address) = (Arc::new(socket.into()), ListenAddress::Unix(path.to_owned()));
+    let socket = Arc::new(socket.into());
+    let address = ListenAddress::Unix(path.to_owned());
     Ok(BoundAddress {
         configured: address.clone(),
         actual: address,

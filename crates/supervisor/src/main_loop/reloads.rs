@@ -75,7 +75,8 @@ impl Reloads {
         let Some(UnderWay { outcome, scope, .. }) = &mut self.under_way else {
             return pending().await;
         };
-        let (scope, outcome) = (*scope, outcome.await);
+        let scope = *scope;
+        let outcome = outcome.await;
         let askers = self.under_way.take().map(|under_way| under_way.askers);
         Ended { scope, outcome, askers: askers.unwrap_or_default() }
     }

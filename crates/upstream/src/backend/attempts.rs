@@ -184,7 +184,8 @@ impl Attempts {
     pub fn succeeded<S>(&self, attempt: Attempt, socket: S) -> Connected<S> {
         let Attempt { slot, started, mut record, .. } = attempt;
         record.outcome = Some(Outcome::Connected);
-        let (server, connect_time) = (Arc::clone(&record.server), started.elapsed());
+        let server = Arc::clone(&record.server);
+        let connect_time = started.elapsed();
         self.backend.shared.connect_times.observe(connect_time);
         if server.state.connect_succeeded() {
             tracing::info!(backend = %self.backend.name, server = %server.name, "a server takes connections again");
@@ -197,7 +198,8 @@ impl Attempts {
     pub fn failed(&mut self, mut attempt: Attempt, failure: Failure) {
         attempt.record.outcome = Some(failure.outcome);
         self.tried.push(attempt.slot.index());
-        let (backend, server) = (&self.backend, &attempt.record.server);
+        let backend = &self.backend;
+        let server = &attempt.record.server;
         let now = Instant::now();
         // An application whose processes are all busy takes connections late, and is well.
         let is_busy =

@@ -174,7 +174,8 @@ async fn run(
     let request = request.ok_or_else(|| bad_answer("its path is too long for a program"))?;
     stream.write_all(&request).await?;
     stream.flush().await?;
-    let (mut records, mut output) = (fcgi::RecordDecoder::default(), Vec::new());
+    let mut records = fcgi::RecordDecoder::default();
+    let mut output = Vec::new();
     let mut answer = stream.take(ANSWER_BYTES_MAX);
     let mut room = vec![0; 4 * 1_024];
     let is_plain = protocol != BackendProtocol::FastCgi;

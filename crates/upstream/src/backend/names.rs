@@ -44,7 +44,8 @@ pub(super) async fn keep_looking_up<H>(
     };
     let mut pause = PAUSE_MIN;
     loop {
-        let (asked, name) = (name.clone(), &name);
+        let asked = name.clone();
+        let name = &name;
         let mut lookup = pin!(async move {
             // A caller that gives up leaves the permit with the thread: threads are what is scarce.
             let permit = resolver.lookups.acquire().await;

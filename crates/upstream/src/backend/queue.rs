@@ -42,7 +42,8 @@ impl SlotQueue {
         if waiters.by_ticket.len() >= waiters_max {
             return None;
         }
-        let (ticket, called) = ((is_new, waiters.next_number), Arc::new(Notify::new()));
+        let ticket = (is_new, waiters.next_number);
+        let called = Arc::new(Notify::new());
         waiters.next_number += 1;
         waiters.by_ticket.insert(ticket, Arc::clone(&called));
         self.waiting.store(waiters.by_ticket.len(), SeqCst);

@@ -101,7 +101,8 @@ impl Backend {
 
     /// Takes a slot on this server, if it has one.
     pub(super) fn take_of(&self, index: usize, server: &Arc<Server>) -> Option<Slot> {
-        let (server, shared) = (Arc::clone(server), Arc::clone(&self.shared));
+        let server = Arc::clone(server);
+        let shared = Arc::clone(&self.shared);
         let is_taken = server.state.reserve(server.connections_max);
         is_taken.then(|| Slot { server, shared, index })
     }

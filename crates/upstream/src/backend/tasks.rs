@@ -51,7 +51,8 @@ impl<H: Handshake + 'static> BackendTasks<H> {
         for backend in backends.iter() {
             for server in &backend.servers {
                 for work in works(backend, server) {
-                    let (backend, server) = (Arc::clone(backend), Arc::clone(server));
+                    let backend = Arc::clone(backend);
+                    let server = Arc::clone(server);
                     let watched = Watched { backend, server, handshake: Rc::clone(&handshake) };
                     let duty = match before.remove(&key(work, &watched)) {
                         Some(duty) if duty.is_same(work, &watched) => {
@@ -74,7 +75,8 @@ impl<H: Handshake + 'static> BackendTasks<H> {
         let settings = &begun.backend.settings;
         let task = match (work, &begun.server.address, &settings.check) {
             (Work::LookUp, ServerAddress::Name(name, port), _) => {
-                let (name, interval) = (name.clone(), settings.resolve_interval);
+                let name = name.clone();
+                let interval = settings.resolve_interval;
                 self.tasks.spawn_local(keep_looking_up(now, name, *port, interval, SYSTEM))
             }
             (Work::Check, _, Some(check)) => {
