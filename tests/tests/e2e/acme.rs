@@ -8,16 +8,18 @@ mod records;
 mod rows;
 mod ways;
 
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::process::{Pid, Signal, geteuid, kill_process};
-
-use kettle_tests::environment::{skip, wait_until};
-use kettle_tests::kettle::Kettle;
+use kettle_tests::front::{Act, Front};
 use kettle_tests::pebble::{Pebble, PebbleSetup};
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::{Tool, scrape};
+use kettle_tests::prelude::*;
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+use serde_json::{Value, json};
 
 /// A server whose site has no certificate but what it fetches from this authority, with more settings of `[site.acme]`.
 fn fetching(pebble: &PebbleSetup, more: &str) -> Setup {

@@ -7,14 +7,15 @@ mod real;
 mod told;
 mod uwsgi;
 
+use std::fs;
+use std::io::{Read, Write};
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use kettle_tests::application::answer;
-use kettle_tests::backend::{Backend, backend};
-use kettle_tests::client::{Client, Dialer};
-use kettle_tests::http::{Connection, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use kettle_tests::application::{Asked, answer};
+use kettle_tests::prelude::*;
+use kettle_tests::tool::wait_until_listening;
+use tempfile::TempDir;
 
 /// A text that stands in each program's file and may reach no client.
 const SOURCE: &str = "<?php /* the source */";

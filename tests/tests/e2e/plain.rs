@@ -4,7 +4,9 @@ mod backends;
 mod files;
 mod names;
 
-use kettle_tests::setup::Setup;
+use std::io::{Read, Write};
+
+use kettle_tests::prelude::*;
 
 /// A server whose site is served by https, and without TLS at the second address, with these settings.
 fn plain(settings: &str) -> Setup {

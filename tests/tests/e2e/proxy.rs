@@ -28,13 +28,17 @@ mod trailers;
 mod violation;
 mod websocket;
 
-use std::net::SocketAddr;
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
 
-use kettle_tests::backend::{Backend, answer, backend, read_head};
-use kettle_tests::client::Client;
-use kettle_tests::http::{Connection, Response};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use kettle_tests::backend::{answer, in_tls, read_head};
+use kettle_tests::prelude::*;
+use kettle_tests::setup::unused_ip;
+use rustix::process::Signal;
+use tempfile::TempDir;
 
 /// A server whose route `/app` asks these servers, with more settings of the route and of the backend. Bodies are passed on as they
 /// come.
@@ -55,6 +59,22 @@ fn started(route: &str, settings: &str) -> (Backend, Kettle) {
     let backend = Backend::listen();
     let kettle = Kettle::start(before(route, settings, &[backend.address()]));
     (backend, kettle)
+}
+
+/// Asks for a target, which this connection of the server answers with a body that the client gets. Returns the head of the
+/// request.
+#[track_caller]
+fn passes(client: &mut Client, server: &mut TcpStream, target: &str, body: &str) -> String {
+    client.send(&get(target)).unwrap();
+    serves(client, server, body)
+}
+
+/// The server's answer to the next request on this connection is this body, which the client gets. Returns the head of the request.
+#[track_caller]
+fn serves(client: &mut Client, server: &mut TcpStream, body: &str) -> String {
+    let head = answer(server, &ok(body));
+    assert_eq!(client.response().body, body.as_bytes(), "{head}");
+    head
 }
 
 /// Reads a response whose body comes in chunks, up to its end.

@@ -8,12 +8,8 @@ mod spoofed;
 use std::io::Write;
 use std::net::TcpStream;
 
-use kettle_tests::backend::{Backend, answer, backend, read_head};
-use kettle_tests::client::{Client, Dialer};
-use kettle_tests::http::{Connection, Response, get, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::scrape;
+use kettle_tests::backend::{answer, read_head};
+use kettle_tests::prelude::*;
 
 const YES: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
@@ -238,8 +234,7 @@ fn who_finds_no_place_in_the_service_s_queue_is_not_let_in() {
         backend("auth", "queue = 0", &[auth.address()])
     );
     let kettle = Kettle::start(Setup::default().more(&text).more("connections = 1\n"));
-    let mut first = Dialer::default().connect(kettle.address());
-    first.send(&get("/app/first")).unwrap();
+    let mut first = kettle.ask(&get("/app/first"));
     let mut service = auth.accept();
     read_head(&mut service);
     let mut second = Dialer::default().connect(kettle.address());
@@ -292,8 +287,7 @@ fn cookies_of_a_yes_are_added_to_the_answer_which_no_cache_may_give_to_others() 
 fn it_is_counted_and_timed_what_is_asked() {
     let (auth, app, metrics) = (Backend::listen(), Backend::listen(), unused_address());
     let kettle = Kettle::start(guarded(&auth, &app, "", "").metrics(metrics));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app/x")).unwrap();
+    let mut client = kettle.ask(&get("/app/x"));
     answer(&mut auth.accept(), "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(client.response().status, 403);
     let _ = kettle.entry("/app/x");

@@ -1,16 +1,8 @@
 //! The acts to which neither an authority nor an operator can bring a server: order over and over, ask for ever, lose what it
 //! has.
 
-use rustix::process::Signal;
-
-use kettle_tests::environment::wait_until;
-use kettle_tests::front::Act;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::pebble::PebbleSetup;
-use serde_json::{Value, json};
-
 use super::failures::{STANDING, behind_front, failure, pause, problem, standing};
-use super::{current, fetching, fetching_from, get, reload_with, wait_until_served};
+use super::*;
 
 /// Changes what is known of the site while nobody looks.
 pub(super) fn change_standing(kettle: &mut Kettle, change: impl FnOnce(&mut Value)) {

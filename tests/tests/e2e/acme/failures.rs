@@ -1,19 +1,8 @@
 //! An authority that misbehaves: each row of what can happen, by a front before pebble.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::AtomicI32;
 
-use rustix::process::{Pid, Signal, kill_process};
-
-use kettle_tests::environment::wait_until;
-use kettle_tests::front::{Act, Front};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::pebble::{Pebble, PebbleSetup};
-use kettle_tests::setup::{Setup, unused_address};
-use serde_json::Value;
-
-use super::{current, fetching_from, wait_until_served};
+use super::*;
 
 pub(super) const STANDING: &str = "state/acme/orders/localhost/standing.json";
 

@@ -1,21 +1,12 @@
 //! A server that is killed in the middle of a renewal leaves the site its old certificate, and the order goes on: a second one
 //! is sent only where nobody can know of the first, or the authority has voided it.
 
-use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
-
-use kettle_tests::environment::wait_until;
-use kettle_tests::front::Act;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::pebble::PebbleSetup;
+use std::sync::atomic::AtomicBool;
 
 use super::bounds::change_standing;
 use super::failures::behind_front;
-use super::{child_of, current, get, wait_until_served};
+use super::*;
 
 /// Where an order is when somebody is killed: as this is asked for, before the authority gets it or after that, and how many orders
 /// there are in the end at most.

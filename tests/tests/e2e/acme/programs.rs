@@ -1,16 +1,8 @@
 //! Programs: those that write records in the DNS, and those that are told of new certificates.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-
-use kettle_tests::environment::wait_until;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::pebble::{Pebble, PebbleSetup};
-use kettle_tests::tool::Tool;
 use tempfile::TempDir;
 
-use super::{child_of, current, fetching_from, reload_with, wait_until_served};
+use super::*;
 
 /// A program, in a folder that nobody else may write, and a file there that it may write to.
 struct Script {

@@ -1,13 +1,7 @@
 //! `dns-persist-01`: records that the operator writes once.
 
-use kettle_tests::environment::wait_until;
-use kettle_tests::front::Act;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::pebble::{Pebble, PebbleSetup};
-use kettle_tests::tool::Tool;
-
 use super::failures::{behind_front, failure};
-use super::{current, fetching, get, wait_until_served};
+use super::*;
 
 const PERSIST: &str = "challenges = [\"dns-persist-01\"]";
 

@@ -1,25 +1,16 @@
 //! More rows of what can happen: slow and broken answers, certificates that nobody ordered, a disk that takes nothing, and what an
 //! authority may want at any time.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::sync::OnceLock;
+use std::time::Instant;
 
-use kettle_tests::certificate::{Kind, issue, issue_for_key};
-use kettle_tests::environment::{patience, skip, wait_until};
-use kettle_tests::front::{Act, Front};
-use kettle_tests::kettle::Kettle;
+use kettle_tests::certificate::issue_for_key;
 use kettle_tests::mounted::Mounted;
-use kettle_tests::pebble::{Pebble, PebbleSetup};
-use kettle_tests::setup::{Setup, unused_address};
-use serde_json::json;
 
 use super::bounds::change_standing;
 use super::failures::{behind_front, failure, pause, problem, restart_at_once, standing};
-use super::{current, fetching, fetching_from, get, reload_with, wait_until_served};
+use super::*;
 
 /// A rule that does this to what is asked for first whose method and path begin so.
 fn once(point: &'static str, act: Act) -> impl FnMut(&str) -> Act + Send + 'static {

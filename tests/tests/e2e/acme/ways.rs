@@ -1,17 +1,10 @@
 //! Ways in which a certificate is asked about and shown, beside those of a site.
 
-use std::os::unix::fs::PermissionsExt;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use kettle_tests::environment::kettle_program;
+use kettle_tests::kettle::memory_of;
+use kettle_tests::setup::Folder;
 
-use rustix::process::geteuid;
-
-use kettle_tests::environment::{kettle_program, skip, wait_until};
-use kettle_tests::kettle::{Kettle, memory_of};
-use kettle_tests::pebble::PebbleSetup;
-use kettle_tests::setup::{Folder, Setup, unused_address};
-use kettle_tests::tool::{Tool, scrape};
-
-use super::{child_of, current, fetching, fetching_from, wait_until_served};
+use super::*;
 
 #[test]
 fn a_listener_without_sites_gets_one_by_a_listener_that_redirects() {

@@ -1,16 +1,10 @@
 //! Applications that break off, lie or have no time.
 
-use std::io::{Read, Write};
 use std::net::Shutdown;
-use std::time::Duration;
 
-use kettle_tests::application::{answer, asked, end, errors, output, whole, written};
-use kettle_tests::backend::Backend;
-use kettle_tests::client::{Dialer, End};
-use kettle_tests::http::{Connection, request};
-use kettle_tests::kettle::Kettle;
+use kettle_tests::application::{asked, end, errors, output, whole, written};
 
-use super::{SOURCE, asked_for, one_program, programs};
+use super::*;
 
 /// Each case is what comes back in place of a response, and the log's word for it.
 #[test]

@@ -1,12 +1,6 @@
 //! Programs behind guards and in stores.
 
-use kettle_tests::application::answer;
-use kettle_tests::backend::{Backend, backend};
-use kettle_tests::client::Dialer;
-use kettle_tests::http::{Connection, request};
-use kettle_tests::kettle::Kettle;
-
-use super::{SOURCE, asked_for, programs};
+use super::*;
 
 #[test]
 fn no_path_info_leads_around_the_guard_of_a_program() {

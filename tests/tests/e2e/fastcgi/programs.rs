@@ -1,13 +1,6 @@
 //! Which files are programs: they are run, and never sent.
 
-use kettle_tests::application::answer;
-use kettle_tests::backend::{Backend, backend};
-use kettle_tests::client::{Client, Dialer};
-use kettle_tests::http::{Connection, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_address};
-
-use super::{SOURCE, asked_for, programs};
+use super::*;
 
 /// A folder as people have them.
 fn with_files(setup: Setup) -> Setup {

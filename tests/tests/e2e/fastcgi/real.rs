@@ -1,22 +1,15 @@
 //! PHP-FPM and fcgiwrap themselves, where Debian's packages are here.
 
-use std::fs::{self, Permissions};
-use std::net::SocketAddr;
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use kettle_tests::client::Dialer;
-use kettle_tests::environment::{patience, skip, wait_until};
-use kettle_tests::http::{Connection, Response, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::{Running, Tool, wait_until_listening};
-use tempfile::TempDir;
+use kettle_tests::tool::Running;
 
-use super::programs;
+use super::*;
 use crate::proxy::any_response;
 
 const EXAMPLE: &str = include_str!("../../../../packaging/examples/wordpress.toml");

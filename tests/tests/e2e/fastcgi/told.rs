@@ -2,13 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kettle_tests::application::{Asked, answer};
-use kettle_tests::backend::Backend;
-use kettle_tests::client::Dialer;
-use kettle_tests::http::{Connection, request};
-use kettle_tests::kettle::Kettle;
-
-use super::{SOURCE, one_program, programs};
+use super::*;
 
 /// Returns what the application is told of a request with these fields and this body.
 fn told(

@@ -1,19 +1,9 @@
 //! Applications behind uwsgi and SCGI: uWSGI itself speaks both, and by hand what it would not say.
 
-use std::fs;
-use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use kettle_tests::backend::{Backend, backend};
-use kettle_tests::client::Dialer;
-use kettle_tests::environment::skip;
-use kettle_tests::http::{Connection, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::{Tool, wait_until_listening};
-use tempfile::TempDir;
-
 use super::real::{asked, assert_says, program};
+use super::*;
 
 /// An application that says what it was told, and answers with the status that its query says.
 const SAYS: &str = r#"

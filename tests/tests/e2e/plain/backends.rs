@@ -1,15 +1,10 @@
 //! Requests that go on to a backend, what is kept of its responses, and tunnels.
 
-use std::io::{Read, Write};
 use std::net::Shutdown;
 
-use kettle_tests::backend::{Backend, answer, backend, read_exactly, read_head, read_to_end};
-use kettle_tests::client::{Dialer, Wire};
-use kettle_tests::content::content;
-use kettle_tests::http::{Connection, request};
-use kettle_tests::kettle::Kettle;
+use kettle_tests::backend::{answer, read_head};
 
-use super::plain;
+use super::*;
 
 const BODY_BYTES: usize = 3_000_000;
 

@@ -1,17 +1,8 @@
 //! Content is sent by the ways of the kernel, and ends as plain HTTP ends.
 
-use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
-use kettle_tests::client::Wire;
-use kettle_tests::content::content;
-use kettle_tests::environment::scaled;
-use kettle_tests::http::{Connection, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::suite::ONE_OF_EACH_VERSION;
-use kettle_tests::tool::Tool;
-
-use super::plain;
+use super::*;
 
 /// Less than what goes by sendfile, that, and more than a socket takes at once.
 const SIZES: [usize; 4] = [0, 1_000, 100_000, 8_000_000];

@@ -1,13 +1,9 @@
 //! Which site a plain request reaches, and which it never does.
 
-use kettle_tests::client::Wire;
-use kettle_tests::environment::wait_until;
-use kettle_tests::http::{Connection, Response};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_ip};
+use kettle_tests::setup::unused_ip;
 use rustix::process::Signal;
 
-use super::plain;
+use super::*;
 
 fn ask(address: std::net::SocketAddr, target: &str, host: &str) -> Response {
     let mut client = Wire::connect(address);

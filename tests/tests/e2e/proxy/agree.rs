@@ -1,14 +1,9 @@
 //! The understanding that other servers have of requests that could be read in several ways.
 
-use std::net::SocketAddr;
-
 use kettle_tests::environment::go_program_or_skip;
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::unused_address;
-use kettle_tests::tool::{Tool, wait_until_listening};
+use kettle_tests::tool::wait_until_listening;
 
-use super::before;
+use super::*;
 use crate::tunnel::peers::Peer;
 
 /// Requests as a client may write them, with method, target and length of the body that they have for everybody.

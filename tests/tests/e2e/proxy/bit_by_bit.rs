@@ -1,19 +1,11 @@
 //! Answers that come bit by bit, as those of language models and streams of events do: none is held back, which nginx does with them
 //! unless it is told otherwise (`proxy_buffering off`).
 
-use std::fs;
-use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::time::Duration;
 
-use kettle_tests::backend::{Backend, read_exactly, read_head};
-use kettle_tests::environment::skip;
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::unused_address;
-use kettle_tests::tool::{Running, Tool, wait_until_listening};
+use kettle_tests::tool::{Running, wait_until_listening};
 
-use super::before_with;
+use super::*;
 
 const QUESTION: &str = r#"{"stream":true}"#;
 

@@ -1,16 +1,6 @@
 //! Bodies of requests: how they are framed, who waits for whom, and what an early answer does.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::thread;
-
-use kettle_tests::backend::{Backend, read_exactly, read_to_end};
-use kettle_tests::client::{Client, Dialer, End};
-use kettle_tests::content::content;
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::suite::ONE_OF_EACH_VERSION;
-
-use super::{answer, ok, read_head, started};
+use super::*;
 
 #[test]
 fn a_body_keeps_its_framing() {
@@ -118,8 +108,7 @@ fn an_answer_in_the_middle_of_a_body_is_passed_on() {
     // The client's own connection goes on behind the rest of the body.
     client.send(b"other").unwrap();
     client.send(&get("/app")).unwrap();
-    answer(&mut backend.accept(), &ok("next"));
-    assert_eq!(client.response().body, b"next");
+    serves(&mut client, &mut backend.accept(), "next");
 }
 
 #[test]

@@ -1,24 +1,12 @@
 //! Bodies that are stored before a server gets them: which, how they arrive, and what of them never does.
 
-use std::fs;
-use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::process::Stdio;
-use std::thread;
 
-use kettle_tests::backend::{Backend, read_exactly, read_to_end};
-use kettle_tests::client::{Client, Dialer};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::skip;
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::kettle::Kettle;
 use kettle_tests::mounted::Mounted;
-use kettle_tests::setup::unused_address;
-use kettle_tests::tool::{Tool, scrape};
 use rustix::process::geteuid;
-use tempfile::TempDir;
 
-use super::{answer, any_response, before_with, ok, read_head};
+use super::*;
 use crate::http2::frames::{DATA, END_STREAM, Frames, HEADERS, RST_STREAM, frame, post};
 
 const CHUNKED: &str = "Transfer-Encoding: chunked\r\n";
@@ -31,10 +19,6 @@ fn start(route: &str, backend: &Backend) -> Kettle {
 fn start_with(buffering: &str, route: &str, limits: &str, backend: &Backend) -> Kettle {
     let setup = before_with(buffering, route, "", &[backend.address()]);
     Kettle::start(setup.listener("http2 = true").set("limits", limits))
-}
-
-fn connect(kettle: &Kettle) -> Client {
-    Dialer::default().connect(kettle.address())
 }
 
 fn chunks(body: &[u8], bytes: usize) -> Vec<u8> {
@@ -63,8 +47,7 @@ fn a_body_without_a_length_arrives_with_one() {
     // Nothing, in memory, and in a file.
     for bytes in [0, 10, 65_536, 300_001] {
         let body = content(bytes);
-        let mut client = connect(&kettle);
-        client.send(&request("POST", "/app", CHUNKED)).unwrap();
+        let mut client = kettle.ask(&request("POST", "/app", CHUNKED));
         client.send(&chunks(&body, 10_000)).unwrap();
         assert_same(&arrived(&backend, bytes), &body, "over HTTP/1.1");
         assert_eq!(client.response().body, b"ok");
@@ -89,12 +72,10 @@ fn a_body_without_a_length_arrives_with_one() {
 fn no_server_waits_for_a_body_that_is_stored() {
     let backend = Backend::listen();
     let kettle = start("", &backend);
-    let mut slow = connect(&kettle);
-    slow.send(&request("POST", "/app/slow", CHUNKED)).unwrap();
+    let mut slow = kettle.ask(&request("POST", "/app/slow", CHUNKED));
     slow.send(b"3\r\nabc\r\n").unwrap();
     // Another request is the first that the server sees.
-    let mut client = connect(&kettle);
-    client.send(&get("/app/quick")).unwrap();
+    let mut client = kettle.ask(&get("/app/quick"));
     let mut server = backend.accept();
     let head = answer(&mut server, &ok("quick"));
     assert!(head.starts_with("GET /app/quick "), "{head}");
@@ -109,16 +90,13 @@ fn no_server_waits_for_a_body_that_is_stored() {
 fn what_breaks_off_or_is_too_long_never_reaches_a_server() {
     let backend = Backend::listen();
     let kettle = start_with("all", "request_body = \"200 KiB\"", "", &backend);
-    let mut long = connect(&kettle);
-    long.send(&request("POST", "/app/long", CHUNKED)).unwrap();
+    let mut long = kettle.ask(&request("POST", "/app/long", CHUNKED));
     let _ = long.send(&chunks(&content(204_801), 9_999));
     assert_eq!(long.response().status, 413);
-    let mut broken = connect(&kettle);
-    broken.send(&request("POST", "/app/broken", CHUNKED)).unwrap();
+    let mut broken = kettle.ask(&request("POST", "/app/broken", CHUNKED));
     broken.send(b"3\r\nabc\r\nxyz\r\n").unwrap();
     assert_eq!(broken.response().status, 400);
-    let mut left = connect(&kettle);
-    left.send(&request("POST", "/app/left", "Content-Length: 100\r\n")).unwrap();
+    let mut left = kettle.ask(&request("POST", "/app/left", "Content-Length: 100\r\n"));
     left.send(b"part").unwrap();
     drop(left);
     assert_eq!(kettle.entry("/app/left").number("status"), 400);
@@ -128,8 +106,8 @@ fn what_breaks_off_or_is_too_long_never_reaches_a_server() {
     let entry = kettle.entry("/app/taken");
     assert_eq!((entry.number("status"), entry.text("upstream_failure")), (499, "client_gone"));
     // What is whole is the first that the server sees, with the length that it had.
-    let mut client = connect(&kettle);
-    client.send(&request("POST", "/app", "Content-Length: 5\r\nExpect: 100-continue\r\n")).unwrap();
+    let mut client =
+        kettle.ask(&request("POST", "/app", "Content-Length: 5\r\nExpect: 100-continue\r\n"));
     assert_eq!(client.response_head().status, 100);
     client.send(b"hello").unwrap();
     assert_eq!(arrived(&backend, 5), b"hello");
@@ -140,8 +118,7 @@ fn what_breaks_off_or_is_too_long_never_reaches_a_server() {
 fn a_route_may_refuse_bodies_without_a_length() {
     let backend = Backend::listen();
     let kettle = start_with("refuse", "", "", &backend);
-    let mut client = connect(&kettle);
-    client.send(&request("POST", "/app", CHUNKED)).unwrap();
+    let mut client = kettle.ask(&request("POST", "/app", CHUNKED));
     client.send(b"0\r\n\r\n").unwrap();
     assert_eq!(client.response().status, 411);
     let mut frames = Frames::connect(&kettle, &[]);
@@ -157,7 +134,7 @@ fn a_route_may_refuse_bodies_without_a_length() {
 fn calls_of_grpc_are_passed_on_as_they_come() {
     let backend = Backend::listen();
     let kettle = start_with("all", "", "", &backend);
-    let mut client = connect(&kettle);
+    let mut client = Dialer::default().connect(kettle.address());
     let head = format!("{CHUNKED}Content-Type: Application/gRPC+proto\r\n");
     client.send(&request("POST", "/app", &head)).unwrap();
     let mut server = backend.accept();
@@ -173,7 +150,7 @@ fn what_a_server_may_take_for_its_next_request_is_its_last() {
     for (buffering, is_kept) in [("unknown-length", false), ("all", false), ("off", true)] {
         let backend = Backend::listen();
         let kettle = start_with(buffering, "", "", &backend);
-        let mut client = connect(&kettle);
+        let mut client = Dialer::default().connect(kettle.address());
         let head = format!("{CHUNKED}Content-Type: application/grpc\r\nTE: trailers\r\n");
         client
             .send(&[&request("POST", "/app", &head)[..], b"3\r\nabc\r\n0\r\n\r\n"].concat())
@@ -197,14 +174,12 @@ fn what_all_bodies_take_is_bounded_and_free_again() {
     let backend = Backend::listen();
     let kettle = start_with("unknown-length", "", "request_spool = \"600 KiB\"", &backend);
     let body = content(200_000);
-    let mut too_long = connect(&kettle);
-    too_long.send(&request("POST", "/app", CHUNKED)).unwrap();
+    let mut too_long = kettle.ask(&request("POST", "/app", CHUNKED));
     let _ = too_long.send(&chunks(&content(307_201), 10_000));
     assert_eq!(too_long.response().status, 413);
     // One client has half of it. Of two bodies that have no room together one is told so, whichever it is.
     let halves = [190_000, 290_000].map(|bytes| {
-        let mut client = connect(&kettle);
-        client.send(&request("POST", "/app/half", CHUNKED)).unwrap();
+        let mut client = kettle.ask(&request("POST", "/app/half", CHUNKED));
         let all = chunks(&content(bytes), 10_000);
         let _ = client.send(&all[..bytes]);
         client
@@ -215,8 +190,7 @@ fn what_all_bodies_take_is_bounded_and_free_again() {
     thread::scope(|threads| {
         threads.spawn(|| assert_same(&arrived(&backend, body.len()), &body, "afterwards"));
         loop {
-            let mut client = connect(&kettle);
-            client.send(&request("POST", "/app", CHUNKED)).unwrap();
+            let mut client = kettle.ask(&request("POST", "/app", CHUNKED));
             let _ = client.send(&chunks(&body, 10_000));
             let response = client.response();
             if response.status == 200 {
@@ -235,7 +209,7 @@ fn one_client_leaves_room_for_others_and_what_is_stored_is_shown() {
     let setup = setup.listener("trusted_proxies = [\"127.0.0.0/8\"]").metrics(listen);
     let kettle = Kettle::start(setup.set("limits", "request_spool = \"300 KiB\""));
     let send = |target: &str, from: &str, body: &[u8]| {
-        let mut client = connect(&kettle);
+        let mut client = Dialer::default().connect(kettle.address());
         let head = format!("{CHUNKED}X-Forwarded-For: {from}\r\n");
         client.send(&request("POST", target, &head)).unwrap();
         let _ = client.send(body);
@@ -281,8 +255,7 @@ fn a_full_disk_gets_503_and_all_of_it_is_free_again() {
     let setup = setup.listener("http2 = true").set("server", &directory);
     let kettle = Kettle::start(setup);
     for target in ["/app/one", "/app/two"] {
-        let mut client = connect(&kettle);
-        client.send(&request("POST", target, CHUNKED)).unwrap();
+        let mut client = kettle.ask(&request("POST", target, CHUNKED));
         let _ = client.send(&chunks(&content(600_000), 10_000));
         assert_eq!(client.response().status, 503);
         let entry = kettle.entry(target);
@@ -301,8 +274,7 @@ fn a_full_disk_gets_503_and_all_of_it_is_free_again() {
     let said = kettle.messages().text();
     assert_eq!(said.matches("could not be stored").count(), 1, "{said}");
     // Half of it had been written for each, and has room again.
-    let mut client = connect(&kettle);
-    client.send(&request("POST", "/app", CHUNKED)).unwrap();
+    let mut client = kettle.ask(&request("POST", "/app", CHUNKED));
     client.send(&chunks(&content(130_000), 10_000)).unwrap();
     assert_same(&arrived(&backend, 130_000), &content(130_000), "afterwards");
     assert_eq!(client.response().status, 200);
@@ -322,8 +294,7 @@ fn a_start_as_root_makes_the_folder_of_bodies_for_the_user_that_serves() {
     let directory = format!("state_directory = \"{}\"", state.display());
     let setup = before_with("all", "", "", &[backend.address()]).set("server", &directory);
     let kettle = Kettle::start(setup.set("server", "user = \"nobody\""));
-    let mut client = connect(&kettle);
-    client.send(&request("POST", "/app", CHUNKED)).unwrap();
+    let mut client = kettle.ask(&request("POST", "/app", CHUNKED));
     client.send(&chunks(&content(130_000), 10_000)).unwrap();
     assert_same(&arrived(&backend, 130_000), &content(130_000), "stored");
     assert_eq!(client.response().status, 200);
@@ -353,8 +324,7 @@ fn a_response_that_begins_in_the_middle_of_a_stored_body_gets_the_rest_of_it() {
                 left -= bytes;
             }
         });
-        let mut client = connect(&kettle);
-        client.send(&request("POST", "/app", CHUNKED)).unwrap();
+        let mut client = kettle.ask(&request("POST", "/app", CHUNKED));
         client.send(&chunks(&body, 60_000)).unwrap();
         assert_same(&any_response(&mut client).body, &body, "came back");
     });
@@ -364,8 +334,7 @@ fn a_response_that_begins_in_the_middle_of_a_stored_body_gets_the_rest_of_it() {
 fn an_answer_that_wants_no_more_of_a_stored_body_is_passed_on() {
     let backend = Backend::listen();
     let kettle = start("", &backend);
-    let mut client = connect(&kettle);
-    client.send(&request("POST", "/app", CHUNKED)).unwrap();
+    let mut client = kettle.ask(&request("POST", "/app", CHUNKED));
     client.send(&chunks(&content(12 << 20), 60_000)).unwrap();
     let mut server = backend.accept_request();
     server.write_all(b"HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno").unwrap();
@@ -374,6 +343,5 @@ fn an_answer_that_wants_no_more_of_a_stored_body_is_passed_on() {
     assert!(part.len() < 12 << 20);
     // The client's connection goes on: its body was read to the end.
     client.send(&get("/app")).unwrap();
-    answer(&mut backend.accept(), &ok("next"));
-    assert_eq!(client.response().body, b"next");
+    serves(&mut client, &mut backend.accept(), "next");
 }

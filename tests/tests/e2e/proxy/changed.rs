@@ -1,14 +1,7 @@
 //! The rewrites of a server's answer for clients: where its redirects lead, its cookies, its errors. And what it is asked for by a
 //! rewrite.
 
-use std::io::Write;
-
-use kettle_tests::backend::{Backend, backend, read_head, read_to_end};
-use kettle_tests::client::Dialer;
-use kettle_tests::http::{Connection, get};
-use kettle_tests::kettle::Kettle;
-
-use super::{answer, before, ok};
+use super::*;
 
 /// Returns what curl gets by each protocol, in small letters.
 fn by_both(kettle: &Kettle, words: &[&str], target: &str) -> [String; 2] {

@@ -1,17 +1,10 @@
 //! The client of each request: as a trusted proxy names it, over whatever connection it comes, in log and guards and towards
 //! servers.
 
-use std::net::TcpStream;
-
-use kettle_tests::backend::{Backend, read_exactly};
 use kettle_tests::certificate::ClientAuthority;
-use kettle_tests::client::Dialer;
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::tool::Tool;
+use kettle_tests::http::get;
 
-use super::{answer, before, ok};
+use super::*;
 use crate::http2::frames::*;
 
 const NAMED: &str =

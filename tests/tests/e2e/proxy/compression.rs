@@ -1,16 +1,10 @@
 //! Backends' responses that are compressed on their way, and those that are not.
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 
 use flate2::read::GzDecoder;
-use kettle_tests::backend::{Backend, backend};
-use kettle_tests::client::{Client, Dialer, End};
-use kettle_tests::http::{Connection, Response, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
 
-use super::{answer, any_response, before, line, read_head};
+use super::*;
 use crate::http2::frames::{self, *};
 
 const GZIP: &str = "Accept-Encoding: br;q=0.5, gzip\r\n";
@@ -386,10 +380,8 @@ fn what_is_kept_is_plain_and_compressed_for_who_takes_that() {
         let resumed =
             ask(target, "GET", &[GZIP, "Range: bytes=5-9\r\nIf-Range: W/\"a\"\r\n"].concat(), None);
         assert_eq!((resumed.status, resumed.body.len()), (200, text.len()));
-        let mut client = Dialer::default().connect(kettle.address());
-        client
-            .send(&request("GET", target, &[GZIP, "If-None-Match: W/\"a\"\r\n"].concat()))
-            .unwrap();
+        let mut client =
+            kettle.ask(&request("GET", target, &[GZIP, "If-None-Match: W/\"a\"\r\n"].concat()));
         let known = client.response_head();
         assert_eq!((known.status, known.header("etag")), (304, Some("W/\"a\"")));
         let _ = kettle.ctl(&["cache", "purge", &format!("https://localhost{target}")]).succeed();

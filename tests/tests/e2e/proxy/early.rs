@@ -1,19 +1,8 @@
 //! Responses that begin before their requests have ended: they reach the client at once.
 
-use std::io::{Read, Write};
-use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
-use kettle_tests::backend::{Backend, read_exactly, read_to_end};
-use kettle_tests::client::{Dialer, End};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::scaled;
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::suite::ONE_OF_EACH_VERSION;
-
-use super::{answer, before, ok, read_head, started};
+use super::*;
 
 #[test]
 fn what_comes_back_reaches_the_client_before_it_has_sent_all() {
@@ -48,8 +37,7 @@ fn what_comes_back_reaches_the_client_before_it_has_sent_all() {
         }
         // Nothing is half done: both connections serve the next request.
         client.send(&get("/app/next")).unwrap();
-        answer(backend.asked(&mut kept), &ok("next"));
-        assert_eq!(client.response().body, b"next");
+        serves(&mut client, backend.asked(&mut kept), "next");
     }
 }
 
@@ -88,9 +76,8 @@ fn a_client_that_asks_first_is_told_to_go_on_with_the_beginning_of_an_answer() {
 
 #[test]
 fn a_client_that_begins_its_body_unasked_waits_for_nobody() {
-    let backend = Backend::listen();
     // This server never says that it is to go on.
-    let kettle = Kettle::start(before("timeout = \"10m\"", "", &[backend.address()]));
+    let (backend, kettle) = started("timeout = \"10m\"", "");
     let mut client = Dialer::default().connect(kettle.address());
     let head = "Content-Length: 5\r\nExpect: 100-continue\r\n";
     let mut kept = None;
@@ -151,8 +138,7 @@ fn a_response_that_ends_first_ends_the_request_at_its_server() {
         // The client's own connection goes on behind the rest of the body.
         client.send(b"0123456789").unwrap();
         client.send(&get("/app")).unwrap();
-        answer(&mut backend.accept(), &ok("next"));
-        assert_eq!(client.response().body, b"next");
+        serves(&mut client, &mut backend.accept(), "next");
     }
 }
 

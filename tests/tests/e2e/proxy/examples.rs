@@ -1,15 +1,6 @@
 //! The examples that come with packages, tried: from their first route on they are as they stand there.
 
-use std::io::Write;
-
-use kettle_tests::backend::{Backend, read_exactly};
-use kettle_tests::client::Dialer;
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use tempfile::TempDir;
-
-use super::{answer, read_head};
+use super::*;
 
 const LIVE_STREAM: &str = include_str!("../../../../packaging/examples/live-stream.toml");
 const WEBSOCKET: &str = include_str!("../../../../packaging/examples/websocket.toml");

@@ -1,16 +1,6 @@
 //! Servers that do not do what they should: what the client gets, what the log says, and that nobody takes a part for the whole.
 
-use std::io::Write;
-use std::net::{Shutdown, TcpListener};
-
-use kettle_tests::backend::{Backend, read_exactly, read_to_end};
-use kettle_tests::client::{Dialer, End};
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::unused_ip;
-use rustix::process::Signal;
-
-use super::{answer, before, ok, read_head, started};
+use super::*;
 
 #[test]
 fn malformed_responses_are_a_502_and_their_connection_is_closed() {
@@ -250,8 +240,7 @@ fn the_sites_own_page_says_that_nobody_answers() {
 
 #[test]
 fn a_server_that_stops_waits_for_what_is_under_way() {
-    let backend = Backend::listen();
-    let mut kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, mut kettle) = started("", "");
     let mut client = kettle.ask(&get("/app"));
     let mut server = backend.accept_request();
     kettle.signal(rustix::process::Signal::TERM);
@@ -274,9 +263,7 @@ fn keys_change_in_the_middle_of_a_body() {
     client.update_keys();
     server.write_all(b"rest").unwrap();
     assert_eq!(client.receive_exactly(4), b"rest");
-    client.send(&get("/app")).unwrap();
-    answer(&mut server, &ok("next"));
-    assert_eq!(client.response().body, b"next");
+    passes(&mut client, &mut server, "/app", "next");
 }
 
 #[test]

@@ -1,15 +1,9 @@
 //! Answers that name a file of an internal route in place of themselves (`X-Accel-Redirect`, `X-Sendfile`).
 
-use std::io::Write;
-
 use kettle_tests::application;
-use kettle_tests::backend::{Backend, backend, read_exactly, read_head};
-use kettle_tests::client::{Client, Dialer};
-use kettle_tests::http::{Connection, Response, get, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use kettle_tests::http::get;
 
-use super::{answer, ok};
+use super::*;
 use crate::http2::frames::{self, *};
 
 struct Running {
@@ -124,9 +118,7 @@ fn the_answer_to_a_post_is_the_file_as_to_a_get() {
     assert_eq!((response.status, &*response.body), (200, &b"0123456789"[..]));
     assert_eq!(it.kettle.entry("/app/x").text("method"), "POST");
     // Its short body was read past, and both connections go on.
-    it.client.send(&get("/app/next")).unwrap();
-    answer(&mut server, &ok("next"));
-    assert_eq!(it.client.response().body, b"next");
+    passes(&mut it.client, &mut server, "/app/next", "next");
 }
 
 /// An answer may come before the request's body is over.
@@ -280,8 +272,7 @@ fn servers_that_name_one_another_end_at_a_bound() {
     let more = "[[site.route]]\nprefix = \"/round\"\nbackend = \"app\"\ninternal = true\n";
     let app = Backend::listen();
     let kettle = Kettle::start(setup(&app, "", "", more));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app/x")).unwrap();
+    let mut client = kettle.ask(&get("/app/x"));
     let mut kept = None;
     let on = "HTTP/1.1 200 OK\r\nX-Accel-Redirect: /round/on?a=b\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n";
     for number in 0..11 {
@@ -364,8 +355,7 @@ fn a_program_names_a_file_too() {
         backend("php", "protocol = \"fastcgi\"", &[app.address()])
     );
     let kettle = Kettle::start(Setup::default().file("private/a.txt", "0123456789").more(&text));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&request("GET", "/run/x", "Range: bytes=0-3\r\n")).unwrap();
+    let mut client = kettle.ask(&request("GET", "/run/x", "Range: bytes=0-3\r\n"));
     let said = "X-Accel-Redirect: /files/a.txt\nContent-type: text/html; charset=UTF-8\n\n";
     application::answer(&mut app.accept(), said);
     let response = client.response();
@@ -418,8 +408,7 @@ fn an_early_answer_leads_to_the_file_and_the_rest_of_the_upload_to_nothing() {
         };
         it.client.send(rest.as_bytes()).unwrap();
         it.client.send(&get("/app/next")).unwrap();
-        answer(&mut it.app.accept(), &ok("next"));
-        assert_eq!(it.client.response().body, b"next", "{framing}");
+        serves(&mut it.client, &mut it.app.accept(), "next");
     }
 }
 

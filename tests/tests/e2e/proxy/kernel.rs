@@ -1,20 +1,10 @@
 //! Bodies from a backend on connections that the kernel encrypts.
 
-use std::io::Write;
-use std::net::TcpStream;
-use std::thread;
-
-use kettle_tests::backend::{Backend, read_to_end};
-use kettle_tests::client::{Client, Dialer, End};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{kernel_changes_keys, kernel_tls_or_skip, skip};
-use kettle_tests::http::{Connection, get};
-use kettle_tests::kettle::Kettle;
+use kettle_tests::environment::kernel_changes_keys;
 use kettle_tests::raw_session::{RawSession, Received};
 use kettle_tests::record::{ALERT, APPLICATION_DATA, HANDSHAKE};
-use kettle_tests::suite::ONE_OF_EACH_VERSION;
 
-use super::{answer, before, chunked_response, started};
+use super::*;
 
 /// Asks, and lets a thread answer with a body that announces `bytes`.
 fn ask(client: &mut Client, mut server: TcpStream, body: &[u8], bytes: usize) -> TcpStream {

@@ -2,20 +2,10 @@
 //!
 //! These are the pairs of the table in docs/proxy.md.
 
-use std::io::Write;
-use std::net::{Shutdown, TcpStream};
-
-use kettle_tests::backend::{Backend, in_tls, read_exactly, read_to_end, read_until};
-use kettle_tests::client::{Client, Dialer, End};
-use kettle_tests::environment::wait_until;
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_address};
-use kettle_tests::tool::scrape;
+use kettle_tests::http::get;
 use kettle_tests::websocket::agreement;
-use rustix::process::Signal;
 
-use super::{answer, before, ok, read_head};
+use super::*;
 use crate::http2::frames::{self, *};
 
 /// A client's way to leave, or only to seem to.

@@ -1,13 +1,6 @@
 //! Headers that are taken from servers and from nobody else, row by row of the table in docs/proxy.md.
 
-use std::io::Write;
-
-use kettle_tests::backend::{Backend, read_to_end, read_until};
-use kettle_tests::client::Dialer;
-use kettle_tests::http::{Connection, request};
-use kettle_tests::kettle::Kettle;
-
-use super::{any_response, before, read_head, started};
+use super::*;
 use crate::http2::frames::{self, *};
 
 /// A row, an answer that it is about, and what a client gets of that. Over HTTP/2 the status is the last of the head's first field.

@@ -3,16 +3,8 @@
 //! While nothing is on its way to one, keep-alive asks. While something is, the kernel sends that again and again and asks
 //! nothing.
 
-use std::io::{ErrorKind, Write};
-use std::net::TcpStream;
-
-use kettle_tests::backend::{Backend, answer, read_head, read_to_end};
-use kettle_tests::client::Dialer;
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-
-use super::before;
 use super::leaves::{Asking, tunnel, upgraded};
+use super::*;
 use crate::http2::frames::DATA;
 
 /// Where its request is.

@@ -1,13 +1,6 @@
 //! The memory of a request stays with the worker: the kernel is not asked for it anew.
 
-use std::fs;
-
-use kettle_tests::backend::Backend;
-use kettle_tests::client::Dialer;
-use kettle_tests::http::{Connection, get};
-use kettle_tests::kettle::Kettle;
-
-use super::{before, ok};
+use super::*;
 
 const WARM: usize = 500;
 const COUNTED: usize = 5_000;

@@ -1,16 +1,6 @@
 //! Requests that go on to the next server because of what one says.
 
-use std::io::Write;
-use std::net::TcpStream;
-
-use kettle_tests::backend::{Backend, read_exactly};
-use kettle_tests::client::{Client, Dialer};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_address};
-
-use super::{answer, before_with, ok, read_head};
+use super::*;
 
 const FIRST: &str = "balance = \"first\"";
 
@@ -21,12 +11,6 @@ fn start(route: &str, buffering: &str, servers: &[&Backend]) -> Kettle {
 
 fn busy(body: &str) -> String {
     ok(body).replace("200 OK", "503 Busy")
-}
-
-fn asking(kettle: &Kettle, head: &[u8]) -> Client {
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(head).unwrap();
-    client
 }
 
 fn answered(backend: &Backend, response: &str) -> TcpStream {
@@ -40,7 +24,7 @@ fn the_next_server_is_asked_and_the_last_one_s_answer_is_passed_on() {
     let [first, second] = [Backend::listen(), Backend::listen()];
     let kettle = start("retry_on = [\"503\", \"closed\"]", "off", &[&first, &second]);
     for (said, status, body) in [(ok("good"), 200, "good"), (busy("last"), 503, "last")] {
-        let mut client = asking(&kettle, &get("/app/one"));
+        let mut client = kettle.ask(&get("/app/one"));
         let _first = answered(&first, &busy("first"));
         let _second = answered(&second, &said);
         let response = client.response();
@@ -49,11 +33,11 @@ fn the_next_server_is_asked_and_the_last_one_s_answer_is_passed_on() {
         assert_eq!(entry.number("upstream_status"), u64::from(status));
     }
     // One that says nothing at all, and one that says what was not named.
-    let mut client = asking(&kettle, &get("/app/two"));
+    let mut client = kettle.ask(&get("/app/two"));
     read_head(&mut first.accept());
     let _second = answered(&second, &ok("after a close"));
     assert_eq!(client.response().body, b"after a close");
-    let mut client = asking(&kettle, &get("/app/three"));
+    let mut client = kettle.ask(&get("/app/three"));
     let _first = answered(&first, &ok("no").replace("200 OK", "500 No"));
     assert_eq!(client.response().status, 500);
     second.assert_unasked();
@@ -66,7 +50,7 @@ fn a_backup_answers_once_no_other_server_can_be_reached() {
         format!("[[backend.server]]\naddress = \"{}\"\nbackup = true\n", spare.address());
     for (of, answers) in [(unused_address(), false), (first.address(), true)] {
         let kettle = Kettle::start(before_with("off", "", "", &[of]).more(&spare_server));
-        let mut client = asking(&kettle, &get("/app/one"));
+        let mut client = kettle.ask(&get("/app/one"));
         let answering = if answers { &first } else { &spare };
         let _server = answered(answering, &ok("yes"));
         assert_eq!(client.response().body, b"yes");
@@ -80,7 +64,7 @@ fn an_answer_is_passed_on_where_no_other_server_takes_the_request() {
     let servers = [first.address(), unused_address()];
     let kettle = Kettle::start(before_with("off", "retry_on = [\"503\"]", FIRST, &servers));
     for _ in 0..2 {
-        let mut client = asking(&kettle, &get("/app/one"));
+        let mut client = kettle.ask(&get("/app/one"));
         let _first = answered(&first, &busy("only"));
         let response = client.response();
         assert_eq!((response.status, &*response.body), (503, &b"only"[..]));
@@ -103,10 +87,10 @@ fn an_answer_is_passed_on_where_the_next_server_is_full() {
         server(&second)
     );
     let kettle = Kettle::start(Setup::default().more(&routes));
-    let mut one = asking(&kettle, &get("/app/one"));
+    let mut one = kettle.ask(&get("/app/one"));
     let mut at_first = first.accept();
     read_head(&mut at_first);
-    let mut two = asking(&kettle, &get("/app/two"));
+    let mut two = kettle.ask(&get("/app/two"));
     let mut at_second = second.accept();
     read_head(&mut at_second);
     at_first.write_all(busy("only").as_bytes()).unwrap();
@@ -128,7 +112,7 @@ fn an_answer_is_passed_on_where_the_next_server_breaks_off() {
         let servers = [first.address(), second.address()];
         let setup = before_with("off", &route, FIRST, &servers).file("kept/.keep", "");
         let kettle = Kettle::start(if cached.is_empty() { setup } else { setup.more(store) });
-        let mut client = asking(&kettle, &get("/app/one"));
+        let mut client = kettle.ask(&get("/app/one"));
         let _first = answered(&first, &busy("only"));
         read_head(&mut second.accept());
         let response = client.response();
@@ -152,7 +136,7 @@ fn only_what_may_be_repeated_goes_on() {
         let kettle = start("retry_on = [\"503\"]", buffering, &[&first, &second]);
         for bytes in [3, body.len()] {
             let head = request(method, "/app", &format!("Content-Length: {bytes}\r\n"));
-            let mut client = asking(&kettle, &[&head[..], &body[..bytes]].concat());
+            let mut client = kettle.ask(&[&head[..], &body[..bytes]].concat());
             let take = |backend: &Backend, response: String| {
                 let mut server = backend.accept();
                 read_head(&mut server);
@@ -175,7 +159,7 @@ fn a_server_that_says_nothing_in_time_is_followed_by_the_next() {
     let [first, second] = [Backend::listen(), Backend::listen()];
     let route = "retry_on = [\"timeout\"]\ntimeout = \"300ms\"";
     let kettle = start(route, "off", &[&first, &second]);
-    let mut client = asking(&kettle, &get("/app"));
+    let mut client = kettle.ask(&get("/app"));
     let mut silent = first.accept();
     read_head(&mut silent);
     let _second = answered(&second, &ok("in time"));

@@ -1,13 +1,6 @@
 //! The parts of a request that a server gets, and those of its response that a client gets.
 
-use std::io::Write;
-
-use kettle_tests::backend::Backend;
-use kettle_tests::client::Dialer;
-use kettle_tests::http::{Connection, Response, get, request};
-use kettle_tests::kettle::Kettle;
-
-use super::{answer, before, chunked_response, ok, read_head, started};
+use super::*;
 
 #[test]
 fn a_response_comes_back_and_the_log_says_from_where() {
@@ -65,9 +58,8 @@ fn an_encoded_slash_passes_where_the_route_takes_it_and_as_it_came() {
     let mut kept = None;
     for (target, sent) in [("/app/x/../a%2fb", "/app/a%2fb"), ("/app/a%2fb/../c", "/app/c")] {
         client.send(&get(target)).unwrap();
-        let head = answer(backend.asked(&mut kept), &ok("two"));
+        let head = serves(&mut client, backend.asked(&mut kept), "two");
         assert!(head.starts_with(&format!("GET {sent} HTTP/1.1\r\n")), "{head}");
-        assert_eq!(client.response().body, b"two");
     }
     // It could be resolved before it is decoded, or behind it.
     for target in ["/app/x%2f..%2fa", "/app/x%2f../a", "/app/.%2fa"] {
@@ -91,9 +83,7 @@ fn a_body_of_unknown_length_comes_in_chunks_and_to_old_clients_up_to_the_end() {
     answer(&mut server, chunked);
     assert_eq!(chunked_response(&mut client).body, b"hello world");
     // The same connection, and the server's too.
-    client.send(&get("/app/again")).unwrap();
-    answer(&mut server, &ok("again"));
-    assert_eq!(client.response().body, b"again");
+    passes(&mut client, &mut server, "/app/again", "again");
     client
         .send(b"GET /app/old HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n")
         .unwrap();
@@ -131,9 +121,7 @@ fn the_answers_to_head_and_those_without_a_body_leave_the_connection_good() {
         assert_eq!((response.status, response.header("content-length")), (status, None));
         assert_eq!(response.header("etag"), Some("\"a\""));
     }
-    client.send(&get("/app")).unwrap();
-    answer(&mut server, &ok("last"));
-    assert_eq!(client.response().body, b"last");
+    passes(&mut client, &mut server, "/app", "last");
 }
 
 #[test]
@@ -224,9 +212,8 @@ fn guards_redirects_and_the_operators_headers_stand_before_a_backend() {
 
 #[test]
 fn of_what_both_say_to_caches_the_stricter_holds() {
-    let backend = Backend::listen();
     let route = "headers = { Vary = \"X-Site\", Cache-Control = \"private, max-age=60\" }";
-    let kettle = Kettle::start(before(route, "", &[backend.address()]));
+    let (backend, kettle) = started(route, "");
     let mut client = kettle.ask(&get("/app"));
     let mut server = backend.accept();
     let fields = "Content-Length: 0\r\nVary: Accept-Language\r\nCache-Control: no-store\r\n\r\n";

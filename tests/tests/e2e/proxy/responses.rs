@@ -1,19 +1,8 @@
 //! Responses that are taken at their server's speed, whatever time their clients take.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
-use std::thread;
-use std::time::Duration;
-
 use kettle_tests::application::{asked, end, output};
-use kettle_tests::backend::{Backend, read_to_end};
-use kettle_tests::client::{Client, Dialer, End, end_of};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{patience, wait_until};
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::kettle::Kettle;
 
-use super::{answer, any_response, before, ok, read_head};
+use super::*;
 use crate::http2::frames::{self, DATA, END_STREAM, Frames, frame};
 
 /// More than sockets hold on their way.
@@ -66,8 +55,7 @@ fn a_server_is_free_before_its_client_takes_anything() {
         let mut server = send_all(&backend, head, &sent);
         // Its connection is kept, and answers another client.
         kettle.wait_for_status("/backends/0/servers/0/connections", 0);
-        let mut quick = Dialer::default().connect(kettle.address());
-        quick.send(&get("/app/quick")).unwrap();
+        let mut quick = kettle.ask(&get("/app/quick"));
         assert!(answer(&mut server, &ok("quick")).starts_with("GET /app/quick "));
         assert_eq!(quick.response().body, b"quick");
         assert!(kettle.status("/spool/bytes").as_u64() > Some(1 << 20));
@@ -210,8 +198,7 @@ fn what_nobody_asked_to_store_goes_at_the_speed_of_its_client() {
 fn nothing_is_held_back() {
     let backend = Backend::listen();
     let kettle = start("", "", &backend);
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app")).unwrap();
+    let mut client = kettle.ask(&get("/app"));
     let mut server = backend.accept();
     read_head(&mut server);
     let head = "HTTP/1.1 200 OK\r\nX-Accel-Buffering: yes\r\nContent-Length: 10\r\n\r\n";

@@ -1,19 +1,8 @@
 //! Connections to a server that are used again, and those that must not be.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
 
-use kettle_tests::backend::{Backend, read_exactly, read_to_end};
-use kettle_tests::client::{Client, Dialer};
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_ip};
-use kettle_tests::tool::scrape;
-
-use super::{answer, before, ok, read_head, started};
+use super::*;
 
 /// As [`warmed`], with metrics to be read at an address.
 fn measured(backend: &Backend, listen: SocketAddr) -> (Kettle, Client, TcpStream) {
@@ -57,9 +46,7 @@ fn one_connection_serves_many_requests_of_many_clients() {
         if number % 5 == 0 {
             client = Dialer::default().connect(kettle.address());
         }
-        client.send(&get("/app")).unwrap();
-        answer(&mut server, &ok("again"));
-        assert_eq!(client.response().body, b"again");
+        passes(&mut client, &mut server, "/app", "again");
     }
     let metrics = scrape(listen);
     for line in [
@@ -78,9 +65,8 @@ fn without_keep_alive_each_request_has_a_connection_of_its_own() {
     let (_kettle, mut client, mut server) = warmed(&backend, "keep_alive = 0");
     assert_closed(&mut server);
     client.send(&get("/app")).unwrap();
-    let head = answer(&mut backend.accept(), &ok("second"));
+    let head = serves(&mut client, &mut backend.accept(), "second");
     assert!(head.contains("\r\nconnection: close\r\n"), "{head}");
-    assert_eq!(client.response().body, b"second");
 }
 
 #[test]
@@ -193,9 +179,7 @@ fn what_may_not_be_repeated_takes_no_kept_connection_of_a_server_that_let_one_di
             new.write_all(ok("new").as_bytes()).unwrap();
             assert_eq!(client.response().body, b"new");
             // What may be repeated goes by the one used last.
-            client.send(&get("/app/again")).unwrap();
-            answer(&mut new, &ok("again"));
-            assert_eq!(client.response().body, b"again");
+            passes(&mut client, &mut new, "/app/again", "again");
         }
         // None of them was closed for that.
         kept.set_nonblocking(true).unwrap();
@@ -306,9 +290,7 @@ fn a_connection_that_stands_for_one_client_serves_nobody_else() {
         assert_eq!(client.response().body, b"mine");
         assert_closed(&mut own);
         if !fields.is_empty() {
-            client.send(&get("/app/theirs")).unwrap();
-            answer(&mut server, &ok("theirs"));
-            assert_eq!(client.response().body, b"theirs");
+            passes(&mut client, &mut server, "/app/theirs", "theirs");
         }
     }
 }

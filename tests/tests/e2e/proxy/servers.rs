@@ -1,20 +1,11 @@
 //! Servers as people have them: over TLS, over a Unix socket, and programs that are not ours.
 
-use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
-use std::thread;
 
-use kettle_tests::backend::{Backend, in_tls, read_exactly, read_to_end};
 use kettle_tests::certificate::ClientAuthority;
-use kettle_tests::client::{Client, Dialer};
-use kettle_tests::content::{assert_same, content};
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_address};
-use rustix::process::Signal;
 use rustls::version::{TLS12, TLS13};
 
-use super::{answer, before, ok, read_head};
+use super::*;
 use crate::tunnel::peers::Peer;
 use crate::tunnel::{VERIFIED, terminator};
 

@@ -1,15 +1,6 @@
 //! Requests that two programs might read in two ways: a server gets exactly one request for each that is answered, or none.
 
-use std::io::Write;
-use std::net::TcpStream;
-use std::thread;
-
-use kettle_tests::backend::{Backend, read_to_end};
-use kettle_tests::client::Dialer;
-use kettle_tests::http::Connection;
-use kettle_tests::kettle::Kettle;
-
-use super::{before, read_head, started};
+use super::*;
 
 /// The bodies of requests, which would be requests themselves to whoever overlooks the framing.
 const INNER: &str = "GET /app/inner HTTP/1.1\r\nHost: localhost\r\n\r\n";

@@ -2,14 +2,7 @@
 
 use std::collections::HashSet;
 
-use kettle_tests::backend::Backend;
-use kettle_tests::client::Dialer;
-use kettle_tests::http::{Connection, Response, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::{Setup, unused_address};
-use tempfile::TempDir;
-
-use super::ok;
+use super::*;
 
 fn setup(settings: &str, servers: &[(&str, String)]) -> Setup {
     let balance = if settings.starts_with("hash") { "hash" } else { "cookie" };
@@ -37,8 +30,7 @@ fn the_same_text_of_a_request_gets_the_same_server() {
     // Another host, with its servers in another order.
     let (other, _store) = with("{uri}", &[three, one, two]);
     let asked = |kettle: &Kettle, target: &str| {
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&request("GET", target, "")).unwrap();
+        let mut client = kettle.ask(&request("GET", target, ""));
         client.response().body
     };
     let mut seen = HashSet::new();

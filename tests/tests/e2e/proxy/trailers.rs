@@ -1,13 +1,7 @@
 //! Fields behind bodies: who gets them, over which protocol, and which of them go nowhere.
 
-use std::io::Write;
-
-use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end};
-use kettle_tests::http::{Connection, request};
-use kettle_tests::kettle::Kettle;
-
-use super::{answer, before};
-use crate::http2::frames::*;
+use super::*;
+use crate::http2::frames::{get, *};
 
 /// A response with trailers, some of which count in a head only.
 const RESPONSE: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: X-Named\r\n\r\n\

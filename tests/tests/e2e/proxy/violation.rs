@@ -1,16 +1,9 @@
 //! A client breaks TLS while a server is asked for it: it is told by an alert, and the server gets nothing that came behind.
 
-use std::io::Write;
-
-use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end};
-use kettle_tests::environment::paths_here;
-use kettle_tests::http::{get, request};
-use kettle_tests::kettle::Kettle;
 use kettle_tests::raw_session::{RawSession, Received};
 use kettle_tests::record::{ALERT, APPLICATION_DATA, HANDSHAKE};
-use kettle_tests::setup::Setup;
 
-use super::{before, started};
+use super::*;
 
 #[test]
 fn a_client_that_breaks_tls_while_a_response_is_under_way_is_told() {
@@ -37,9 +30,8 @@ fn a_client_that_breaks_tls_in_the_body_of_a_request_is_told() {
 
 #[test]
 fn a_server_gets_no_body_behind_a_forged_record() {
-    let backend = Backend::listen();
     // This server never says that the client is to go on.
-    let kettle = Kettle::start(before("timeout = \"10m\"", "", &[backend.address()]));
+    let (backend, kettle) = started("timeout = \"10m\"", "");
     let mut client = RawSession::connect(kettle.address());
     let head = "Content-Length: 10\r\nExpect: 100-continue\r\n";
     client.send(APPLICATION_DATA, &request("POST", "/app", head));

@@ -1,15 +1,6 @@
 //! Changes of protocol: a tunnel begins after a real 101 that names what was asked for, and never before.
 
-use std::io::Write;
-use std::net::TcpStream;
-
-use kettle_tests::backend::{Backend, read_exactly, read_to_end};
-use kettle_tests::client::{Client, Dialer, End};
-use kettle_tests::http::{Connection, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::suite::ONE_OF_EACH_VERSION;
-
-use super::{answer, before, ok, read_head, started};
+use super::*;
 
 const ASKING: &str =
     "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n";

@@ -1,18 +1,11 @@
 //! The service beside other work of a route, where it does more than pass requests on: files, stores, tunnels, other guards, pages
 //! and rewrites.
 
-use kettle_tests::backend::{Backend, answer, backend, read_exactly, read_head};
-use kettle_tests::client::Dialer;
-use kettle_tests::environment::wait_until;
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use kettle_tests::http::get;
 use kettle_tests::websocket::agreement;
 
-use super::{Running, YES, ok};
+use super::*;
 use crate::http2::frames::*;
-
-use std::io::Write;
 
 const NO: &str = "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno";
 const AUTH: &str = "forward_auth = { backend = \"auth\", path = \"/\" }";
@@ -143,8 +136,7 @@ fn a_page_in_place_of_a_refusal_keeps_what_lets_clients_in() {
          [[site.route]]\nexact = \"/login\"\nrespond = {{ status = 200, body = \"who?\" }}\n"
     );
     let (kettle, auth) = with_routes(&routes);
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app/x")).unwrap();
+    let mut client = kettle.ask(&get("/app/x"));
     let mut kept = None;
     let said = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nSet-Cookie: a=b\r\nContent-Length: 2\r\n\r\nno";
     answer(auth.asked(&mut kept), said);

@@ -1,14 +1,8 @@
 //! Clients that leave while the service is asked, and many that wait for it.
 
-use std::io::Write;
+use kettle_tests::http::get;
 
-use kettle_tests::backend::{Backend, answer, backend, read_exactly, read_head, read_to_end};
-use kettle_tests::client::Dialer;
-use kettle_tests::http::{Connection, get, request};
-use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-
-use super::{Running, YES, guarded, ok};
+use super::*;
 use crate::http2::frames::{self, *};
 
 /// HPACK's name for `:status: 200`.

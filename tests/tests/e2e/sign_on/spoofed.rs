@@ -1,9 +1,6 @@
 //! The words of a client in place of the service, in every spelling that a server behind may take for the service's word.
 
-use kettle_tests::backend::answer;
-use kettle_tests::http::{Connection, request};
-
-use super::{Running, YES, ok};
+use super::*;
 use crate::http2::frames::*;
 
 const COPY: &str = ", copy = [\"remote-user\", \"x-auth-request-groups>remote-groups\"]";
