@@ -97,7 +97,8 @@ impl Accounts {
 
 impl Failure {
     pub(crate) fn new(blame: Blame, reason: impl Into<String>) -> Self {
-        let (refused, validated) = (Vec::new(), Vec::new());
+        let refused = Vec::new();
+        let validated = Vec::new();
         Self { blame, reason: reason.into(), kind: None, refused, validated }
     }
 

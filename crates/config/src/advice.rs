@@ -307,7 +307,8 @@ fn about_certificates(config: &Config, index: usize, diagnostics: &mut Vec<Diagn
 }
 
 fn may_fit_below(pattern: &PathPattern, prefix: &str) -> bool {
-    let (beginning, below) = (pattern.beginning(), format!("{prefix}/"));
+    let beginning = pattern.beginning();
+    let below = format!("{prefix}/");
     let is_whole = beginning == pattern.as_str();
     beginning == prefix
         || beginning.starts_with(&below)

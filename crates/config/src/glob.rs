@@ -147,7 +147,8 @@ impl Glob {
                 many => Middle::Many(Box::new(Automaton::new(many))),
             },
         };
-        let (begin_bytes, end_bytes) = (bytes(begin), bytes(pattern.len() - end));
+        let begin_bytes = bytes(begin);
+        let end_bytes = bytes(pattern.len() - end);
         Self { text: pattern.into(), begin_bytes, end_bytes, middle }
     }
 

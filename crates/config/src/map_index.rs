@@ -88,8 +88,9 @@ impl MapIndex {
     /// # Errors
     /// Its expressions are larger together than a set may be.
     pub fn new(map: &Map) -> Result<Self, TooLarge> {
-        let (mut whole, mut below, mut beginning) =
-            (HashMap::new(), HashMap::new(), HashMap::new());
+        let mut whole = HashMap::new();
+        let mut below = HashMap::new();
+        let mut beginning = HashMap::new();
         for (key, said) in &map.values {
             let key = key.to_ascii_lowercase();
             for key in MapKey::of(&key, map.hostnames).into_iter().flatten().flatten() {

@@ -56,7 +56,8 @@ pub fn reference_markdown() -> String {
 
 /// A link to each table, an item for each that stands alone in the file.
 fn contents(tables: &str) -> String {
-    let (mut list, mut anchors) = (String::new(), Vec::new());
+    let mut list = String::new();
+    let mut anchors = Vec::new();
     for line in tables.lines().filter(|line| line.starts_with('#')) {
         let Some((level, name)) = line.split_once(" `") else { continue };
         let header = name.trim_end_matches('`');

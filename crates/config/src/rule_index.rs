@@ -72,8 +72,10 @@ impl RuleIndex {
     #[must_use]
     pub fn candidates<'i>(&'i self, path: &str) -> Candidates<'i> {
         let sources = self.found.as_ref().map(|found| {
-            let (forwards, backwards) = (Reading::forwards(path), Reading::backwards(path));
-            let (beginning, end) = (&found.by_beginning, &found.by_end);
+            let forwards = Reading::forwards(path);
+            let backwards = Reading::backwards(path);
+            let beginning = &found.by_beginning;
+            let end = &found.by_end;
             Sources {
                 lists: [found.by_whole.equal(&forwards), &found.others],
                 chains: [
@@ -150,14 +152,17 @@ fn first_from(numbers: &[u32], from: u32) -> Option<u32> {
 
 impl Found {
     fn of(keys: &[PathKey<'_>]) -> Self {
-        let (mut begin, mut end) = (HashMap::new(), HashMap::new());
+        let mut begin = HashMap::new();
+        let mut end = HashMap::new();
         for key in keys {
             if let PathKey::Ends { begins, ends } = key {
                 *begin.entry(*begins).or_insert(0_usize) += 1;
                 *end.entry(*ends).or_insert(0_usize) += 1;
             }
         }
-        let (mut whole, mut beginnings, mut endings) = (Vec::new(), Vec::new(), Vec::new());
+        let mut whole = Vec::new();
+        let mut beginnings = Vec::new();
+        let mut endings = Vec::new();
         let mut others = Vec::new();
         for (number, key) in (0..).zip(keys) {
             match *key {
@@ -278,18 +283,21 @@ impl Texts {
     }
 
     fn text(&self, place: usize) -> &[u8] {
-        let (start, end) = (self.before(place).bytes_end, self.entry(place).bytes_end);
+        let start = self.before(place).bytes_end;
+        let end = self.entry(place).bytes_end;
         self.bytes.get(start as usize..end as usize).unwrap_or_default()
     }
 
     fn numbers(&self, place: usize) -> &[u32] {
-        let (start, end) = (self.before(place).numbers_end, self.entry(place).numbers_end);
+        let start = self.before(place).numbers_end;
+        let end = self.entry(place).numbers_end;
         self.numbers.get(start as usize..end as usize).unwrap_or_default()
     }
 
     /// The place behind all texts that are not greater.
     fn behind(&self, path: &Reading<'_>) -> usize {
-        let (mut low, mut high) = (0, self.entries.len());
+        let mut low = 0;
+        let mut high = self.entries.len();
         while low < high {
             let middle = low.midpoint(high);
             match path.cmp(self.text(middle)) {

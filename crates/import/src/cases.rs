@@ -31,7 +31,8 @@ pub(crate) type View = (&'static str, fn(&Config) -> String);
 pub(crate) fn hold(name: &str, importer: &Importer) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(name);
     let text = std::fs::read_to_string(path).unwrap();
-    let (mut around, mut case) = (Around::default(), Case::default());
+    let mut around = Around::default();
+    let mut case = Case::default();
     let mut wrong = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let is_said = line.starts_with(INDENT);

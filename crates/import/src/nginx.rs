@@ -34,7 +34,8 @@ pub fn import_file(
     surroundings: &dyn Surroundings,
 ) -> Result<Imported, Vec<Diagnostic>> {
     let mut directives = include::read(path, surroundings)?;
-    let (mut diagnostics, mut warnings) = (Vec::new(), Vec::new());
+    let mut diagnostics = Vec::new();
+    let mut warnings = Vec::new();
     scope::check(&directives, Context::Main, &mut diagnostics, &mut warnings);
     if !diagnostics.is_empty() {
         return Err(diagnostics);

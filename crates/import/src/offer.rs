@@ -170,7 +170,9 @@ impl Output {
             let named = ciphers.of_one_key.iter().filter(|(_, of)| *of == key);
             let words: Vec<&str> = named.map(|(suite, _)| suite.as_str()).collect();
             if !words.is_empty() {
-                let (words, key, other) = (words.join(", "), key.name(), key.other().name());
+                let words = words.join(", ");
+                let other = key.other().name();
+                let key = key.name();
                 let message = format!(
                     "this list has {words} for {key} keys only; kettle offers it for {other} keys, too"
                 );

@@ -105,7 +105,8 @@ fn all() -> impl Iterator<Item = Choice> {
 
 /// The names of TLS 1.3's suites, and those that kettle has not.
 pub(crate) fn tls13_suites(list: &str) -> (Vec<Suite>, Vec<&str>) {
-    let (mut suites, mut unknown) = (Vec::new(), Vec::new());
+    let mut suites = Vec::new();
+    let mut unknown = Vec::new();
     for name in list.split(':').map(str::trim).filter(|name| !name.is_empty()) {
         let suite = match name {
             "TLS_AES_128_GCM_SHA256" => Suite::Aes128Gcm,
@@ -125,7 +126,8 @@ pub(crate) fn tls13_suites(list: &str) -> (Vec<Suite>, Vec<&str>) {
 
 /// Key exchanges by their names, and those that kettle has not.
 pub(crate) fn groups(list: &str) -> (Vec<Group>, Vec<&str>) {
-    let (mut groups, mut unknown) = (Vec::new(), Vec::new());
+    let mut groups = Vec::new();
+    let mut unknown = Vec::new();
     for name in list.split(':').map(str::trim).filter(|name| !name.is_empty()) {
         let group = match name.to_ascii_lowercase().trim_start_matches('?') {
             "x25519mlkem768" => Group::X25519MlKem768,

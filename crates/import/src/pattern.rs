@@ -114,7 +114,8 @@ impl Member {
 /// The set that begins behind a `[`, and what follows its `]`.
 fn set(text: &str) -> Option<(Token, &str)> {
     let inner = text.strip_prefix(['!', '^']);
-    let (mut rest, is_negated) = (inner.unwrap_or(text), inner.is_some());
+    let mut rest = inner.unwrap_or(text);
+    let is_negated = inner.is_some();
     let mut members = Vec::new();
     loop {
         // A bracket that comes first is a member.

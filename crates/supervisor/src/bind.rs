@@ -115,7 +115,8 @@ pub fn bind(
     // both must fit at the next start; one that is all addresses of its port fits beside each of them.
     let stay: HashSet<&ListenAddress> =
         config.listeners.iter().map(|it| &it.address.value).collect();
-    let (mut given_up, mut staying) = (Addresses::default(), Addresses::default());
+    let mut given_up = Addresses::default();
+    let mut staying = Addresses::default();
     leaving.iter().for_each(|address| given_up.add(*address, ()));
     for held in held {
         let kind = if stay.contains(&held.configured) { &mut staying } else { &mut given_up };
@@ -247,7 +248,8 @@ fn bind_address(address: SocketAddr, workers: usize) -> io::Result<BoundAddress>
     for _ in 1..workers {
         sockets.push(Arc::new(socket::bind(actual)?));
     }
-    let (configured, actual) = (address.into(), actual.into());
+    let configured = address.into();
+    let actual = actual.into();
     Ok(BoundAddress { configured, actual, sockets, held: Held::Ports })
 }
 

@@ -310,8 +310,8 @@ const HEAPS_BESIDE_WORKERS: usize = 3;
 fn open_spool(config: &Config, resources: &Resources) -> Arc<Spool> {
     let directory = config.server.stored_bodies();
     let bytes_max = config.limits.request_spool_bytes;
-    let (memory_bytes_max, files_max) =
-        (resources.spooled_memory_bytes(), resources.spooled_files());
+    let memory_bytes_max = resources.spooled_memory_bytes();
+    let files_max = resources.spooled_files();
     let spool = Spool::new(&directory, bytes_max, memory_bytes_max, files_max);
     if config.stores_bodies()
         && let Err(error) = spool.open()

@@ -13,7 +13,7 @@ use kettle_runtime::tx_path::switch::TxPathOverride;
 use kettle_upstream::backend::Backends;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, yield_now};
-use tokio::time::{MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Interval, MissedTickBehavior, interval, sleep_until};
 
 use crate::admin::protocol::{Reply, Request};
 use crate::admin::purge::Purges;
@@ -53,8 +53,8 @@ pub(super) async fn run(
     let keeper_watch = keeper::watch();
     tokio::pin!(control, scrapes, keeper_watch);
     let mut minute = interval(MINUTE);
-    let (mut looking, mut memory) = (interval(LOOK_PERIOD), IdleMemory::after_start());
-    looking.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut looking = shifting_interval(LOOK_PERIOD);
+    let mut memory = IdleMemory::after_start();
     let (files, mut changed) = FileWatch::new();
     let challenges = supervisor.live.loaded().served.challenges.clone().unwrap_or_default();
     let issuer = Issuer::new(supervisor.issuer.take(), challenges, Arc::clone(&supervisor.acme))?;
@@ -116,6 +116,13 @@ pub(super) async fn run(
     };
     main_loop.supervisor.live.loaded().stores.tell_unwritten();
     Ok(code)
+}
+
+/// Returns an interval in which a late tick shifts those that follow.
+fn shifting_interval(period: Duration) -> Interval {
+    let mut interval = interval(period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
 }
 
 struct MainLoop {

@@ -398,7 +398,8 @@ fn snapshot(loaded: &LoadedConfig, bound: &[BoundAddress], worker: usize) -> Sna
 
 /// The settings of the process itself that differ.
 fn changed_beyond_reload(old: &Config, new: &Config) -> Vec<&'static str> {
-    let (limits, new_limits) = (&old.limits, &new.limits);
+    let limits = &old.limits;
+    let new_limits = &new.limits;
     let differs = [
         ("server.workers", old.server.workers != new.server.workers),
         ("server.pin_workers", old.server.pin_workers != new.server.pin_workers),

@@ -106,7 +106,8 @@ impl Outcome {
     /// A failure at the authority that has this directory.
     pub(super) fn of(failure: Failure, directory: &str, retry_after: Option<SystemTime>) -> Self {
         let Failure { blame, reason, kind, refused, validated } = failure;
-        let (reason, directory) = (shortened(reason), directory.to_owned());
+        let reason = shortened(reason);
+        let directory = directory.to_owned();
         let refused = refused.into_iter().map(|(name, reason)| (name, shortened(reason))).collect();
         let trouble = Trouble { reason, directory, retry_after, refused, validated };
         Self::Failed { blame, kind, trouble }
@@ -147,21 +148,17 @@ impl Shared {
         };
         let directory = directory.unwrap_or(&authority.directory);
         let client = task.client(directory);
-        let (state, server, warden) = (&self.state, &self.server, &self.warden);
-        let purpose = work.purpose(site, standing);
-        let (accounts, client) = (&self.accounts, &client);
-        let account = Cell::default();
         let job = Job {
             site,
             authority,
             directory,
-            state,
-            server,
-            warden,
-            client,
-            accounts,
-            account,
-            purpose,
+            state: &self.state,
+            server: &self.server,
+            warden: &self.warden,
+            client: &client,
+            accounts: &self.accounts,
+            account: Cell::default(),
+            purpose: work.purpose(site, standing),
         };
         let failed = match work {
             Work::AskWindow { certificate, .. } => {
@@ -220,7 +217,8 @@ impl Job<'_> {
             (SystemTime::from(window.start), SystemTime::from(window.end))
         });
         let retry_after = answer.map(|(_, after)| after);
-        let (name, now) = (self.site.name(), SystemTime::now());
+        let name = self.site.name();
+        let now = SystemTime::now();
         if standing.asked(certificate, window, retry_after, now, random)
             && let Some(window) = &standing.window
         {

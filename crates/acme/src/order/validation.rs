@@ -137,7 +137,8 @@ impl Job<'_> {
     pub(super) async fn why_invalid(&self, order: &mut instant_acme::Order) -> Failure {
         // The order's own problem is that of a name, where one has failed.
         let of_order = order.state().error.as_ref().map(text_of);
-        let (mut refused, mut validated) = (Vec::new(), Vec::new());
+        let mut refused = Vec::new();
+        let mut validated = Vec::new();
         let mut authorizations = order.authorizations();
         while let Some(Ok(mut authorization)) = authorizations.next().await {
             let name = name_of(&authorization.identifier());

@@ -33,8 +33,9 @@ type Words = BTreeMap<String, u64>;
 impl Rates<'_> {
     fn write(&self, out: &mut String, status: &Status) -> std::fmt::Result {
         let Status { version, process, uptime_seconds, workers, .. } = status;
-        let (hours, minutes, seconds) =
-            (uptime_seconds / 3600, uptime_seconds / 60 % 60, uptime_seconds % 60);
+        let hours = uptime_seconds / 3600;
+        let minutes = uptime_seconds / 60 % 60;
+        let seconds = uptime_seconds % 60;
         let workers = workers.len();
         let switch = if status.tx_path == TxPathOverride::User { ", switch: user" } else { "" };
         writeln!(
@@ -104,8 +105,8 @@ impl Rates<'_> {
         }
         for backend in &status.backends.0 {
             for server in &backend.servers {
-                let (name, health) =
-                    (format!("{}/{}", backend.name, server.name), server.health.as_str());
+                let name = format!("{}/{}", backend.name, server.name);
+                let health = server.health.as_str();
                 writeln!(
                     out,
                     "backend      {name:<30} {health:<10} {} connections",
@@ -151,7 +152,8 @@ impl Rates<'_> {
     }
 
     fn items(&self, of: impl Fn(&Counts) -> &Words) -> impl Iterator<Item = String> {
-        let (before, now) = (of(self.before), of(self.now));
+        let before = of(self.before);
+        let now = of(self.now);
         now.iter().filter_map(|(word, count)| match count.saturating_sub(value(before, word)) {
             0 => None,
             counted => Some(format!("{word} {}/s", self.per_second(counted))),

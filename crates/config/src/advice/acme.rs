@@ -31,7 +31,8 @@ fn about_ports(config: &Config) -> Option<Diagnostic> {
     let is_at = |port: u16, answers: fn(&Listener) -> bool| {
         config.listeners.iter().any(|it| it.address.port() == Some(port) && answers(it))
     };
-    let (in_tls, in_http) = (is_at(443, takes_hello), is_at(80, answers_in_http));
+    let in_tls = is_at(443, takes_hello);
+    let in_http = is_at(80, answers_in_http);
     let arrives = |kind: &ChallengeKind| match kind {
         ChallengeKind::TlsAlpn01 => in_tls,
         ChallengeKind::Http01 => in_http,

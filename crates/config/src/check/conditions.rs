@@ -74,7 +74,8 @@ pub(super) fn check_tried(
 fn check_one(trail: &str, condition: &Condition, reader: &mut Reader<'_>) {
     let Some(place) = reader.place(trail) else { return };
     let mut written = SUBJECTS.iter().filter(|name| reader.is_written(&format!("{trail}.{name}")));
-    let (subject, second) = (written.next(), written.next());
+    let subject = written.next();
+    let second = written.next();
     let Some(subject) = subject else {
         let message = "a condition asks about one of method, scheme, host, header, cookie, query, network, of and file".to_owned();
         return reader.report_at(&place, message, Help::write("{ method = [\"GET\"] }"));

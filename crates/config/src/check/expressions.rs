@@ -68,7 +68,8 @@ fn refuse(all: &[Written<'_>], whose: &str, reader: &mut Reader<'_>) {
     if !is_too_large(all.len()) {
         return;
     }
-    let (mut fits, mut too_many) = (0, all.len());
+    let mut fits = 0;
+    let mut too_many = all.len();
     while too_many - fits > 1 {
         let middle = fits.midpoint(too_many);
         match is_too_large(middle) {

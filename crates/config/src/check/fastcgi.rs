@@ -86,7 +86,8 @@ fn check_table(
         _ => {}
     }
     let extensions = format!("{own}.extensions");
-    let (index, script) = (format!("{own}.index"), format!("{own}.script"));
+    let index = format!("{own}.index");
+    let script = format!("{own}.script");
     if route.root.is_none() {
         let message = "this is about files of `root`, and the route has none";
         for setting in [&extensions, &index] {

@@ -102,7 +102,8 @@ fn check_ways_out(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>) {
         let passed = passed_on(listener, reach);
         let is_tls = matches!(listener.kind, ListenerKind::Tls(_));
         for (backend, server) in back {
-            let (name, has_tls) = (backend.name.value.as_str(), backend.tls.is_some());
+            let name = backend.name.value.as_str();
+            let has_tls = backend.tls.is_some();
             let carries = match () {
                 () if named.contains(name) && !(is_tls && has_tls) => "carries connections",
                 () if passed.contains(name) && !has_tls => "passes requests on",

@@ -154,7 +154,8 @@ fn check_expires(config: &Config, names: &mut Names<'_>, reader: &mut Reader<'_>
             && let Some(wrong) = map.texts().find(is_wrong)
             && let Some(place) = reader.place(&setting)
         {
-            let (name, wrong) = (&map.name, written(wrong));
+            let name = &map.name;
+            let wrong = written(wrong);
             let message = format!("the map \"{name}\" may say \"{wrong}\", which is no time");
             let help =
                 "let it say durations such as \"30d\", \"epoch\", or \"\" where nothing is added";
@@ -176,7 +177,8 @@ fn check_redirects(config: &Config, names: &mut Names<'_>, reader: &mut Reader<'
         let maps = redirect.to.maps().filter_map(|name| config.maps.get(names.find(name)?));
         for map in maps {
             let Some(wrong) = map.texts().find(|text| !may_lead(text, is_whole)) else { continue };
-            let (name, wrong) = (&map.name, written(wrong));
+            let name = &map.name;
+            let wrong = written(wrong);
             let message = match is_whole {
                 true => format!("the map \"{name}\" may say \"{wrong}\", which is no URL"),
                 false => format!(
@@ -342,7 +344,8 @@ impl Asking<'_> {
 
     /// A circle that one leads to which waits for others that all wait.
     fn circle_from(&self, first: usize) -> Vec<usize> {
-        let (mut path, mut at) = (Vec::new(), first);
+        let mut path = Vec::new();
+        let mut at = first;
         let mut places = HashMap::new();
         loop {
             if let Some(place) = places.insert(at, path.len()) {

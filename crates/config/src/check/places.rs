@@ -60,7 +60,8 @@ pub(super) fn check(index: usize, site: &Site, reader: &mut Reader<'_>) {
 fn check_words(trail: &str, has_regex: bool, reader: &mut Reader<'_>) {
     let written = |name: &&&str| reader.is_written(&format!("{trail}.{name}"));
     let mut places = ["prefix", "text_prefix", "exact"].iter().filter(written);
-    let (first, second) = (places.next(), places.next());
+    let first = places.next();
+    let second = places.next();
     if let (Some(first), Some(second)) = (first, second)
         && let Some(place) = reader.place(&format!("{trail}.{second}"))
     {

@@ -162,7 +162,8 @@ fn an_error_page_that_is_too_large_to_be_sent_is_found() {
 #[test]
 fn a_ticket_secret_has_32_bytes_and_no_more_than_4_kib() {
     let text = format!("tls.ticket_secret = \"s\"\n{SITE}");
-    let (short, long) = ("x".repeat(31), "x".repeat(4_097));
+    let short = "x".repeat(31);
+    let long = "x".repeat(4_097);
     for (content, expected) in [
         (Some(&*short), "s has 31 bytes; a secret takes 32"),
         (Some(&*long), "s is too large for what it should hold"),

@@ -241,7 +241,9 @@ fn read(text: &str, groups: Groups) -> Result<FieldTemplate, Wrong> {
 }
 
 fn read_parts(text: &str, groups: Groups) -> Result<FieldTemplate, Wrong> {
-    let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
+    let mut parts = Vec::new();
+    let mut plain = String::new();
+    let mut rest = text;
     while let Some((before, behind)) = rest.split_once('{') {
         plain.push_str(before);
         if let Some(behind) = behind.strip_prefix('{') {
@@ -308,7 +310,8 @@ fn unknown(text: &str, name: &str) -> Wrong {
         }
         None => brace_itself(),
     };
-    let (known, named) = (known.join("}, {"), named.join(":…}, {"));
+    let known = known.join("}, {");
+    let named = named.join(":…}, {");
     Wrong { why: format!("{{{name}}} is none of {{{known}}}, {{{named}:…}}"), help }
 }
 

@@ -48,7 +48,8 @@ impl<T: Whole> ValueType for Number<T> {
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<T> {
-        let (min, max) = (self.min.wide(), self.max.wide());
+        let min = self.min.wide();
+        let max = self.max.wide();
         let takes = bounds_text(min, max, self.unit);
         let DeValue::Integer(integer) = item.value() else {
             let help = meant_number(item).unwrap_or(self.default.wide()).clamp(min, max);

@@ -111,7 +111,8 @@ fn interrupts(machine: &Machine, card: &str) -> Vec<String> {
 
 /// The first `processors` processors as a mask of the kernel's: hexadecimal, in groups of 32 bits.
 fn mask_of(processors: usize) -> String {
-    let (whole, rest) = (processors / 32, processors % 32);
+    let whole = processors / 32;
+    let rest = processors % 32;
     let first = (rest > 0).then(|| format!("{:x}", (1_u64 << rest) - 1));
     first.into_iter().chain((0..whole).map(|_| "ffffffff".to_owned())).collect::<Vec<_>>().join(",")
 }

@@ -65,7 +65,8 @@ impl Parser {
             written: written.to_owned(),
             source_line: Some(Excerpt::around(line, line.len() - rest.len())),
         };
-        let (mut rest, mut column) = (line, 1);
+        let mut rest = line;
+        let mut column = 1;
         while let Some(first) = rest.chars().next() {
             let (kind, bytes) = match first {
                 '#' => return,
@@ -120,7 +121,8 @@ impl Parser {
     fn statements(&mut self, context: Context, opened: Option<&Origin>) -> Vec<Statement> {
         let mut statements = Vec::new();
         while let Some(token) = self.peek() {
-            let (kind, origin) = (token.kind.clone(), token.origin.clone());
+            let kind = token.kind.clone();
+            let origin = token.origin.clone();
             if kind == TokenKind::Close {
                 self.next += 1;
                 if opened.is_some() {

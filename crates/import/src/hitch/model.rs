@@ -78,7 +78,8 @@ impl Settings {
 
     /// The versions asked for, by whichever of the three settings.
     pub(super) fn protocols(&self) -> Option<(Vec<&str>, &Origin)> {
-        let (tls, ssl) = (self.on("tls"), self.on("ssl"));
+        let tls = self.on("tls");
+        let ssl = self.on("ssl");
         match (self.text("tls-protos"), tls, ssl) {
             (Some(list), ..) => Some((protocols(&list.text).collect(), &list.origin)),
             (None, _, Some(ssl)) => Some((ALL_VERSIONS.to_vec(), &ssl.origin)),
@@ -163,7 +164,8 @@ fn block_frontend(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Frontend> {
     refuse_second_protocols(&block, diagnostics);
-    let (mut pem_files, mut settings) = (Vec::new(), Settings::default());
+    let mut pem_files = Vec::new();
+    let mut settings = Settings::default();
     for statement in block {
         match statement.key {
             "pem-file" => pem_files.extend(pem(statement.value, statement.origin, diagnostics)),

@@ -116,7 +116,8 @@ fn with_words(
     addresses: Vec<ListenAddress>,
     output: &mut Output,
 ) -> Vec<Listen> {
-    let (origin, written) = (&directive.origin, directive.word(0));
+    let origin = &directive.origin;
+    let written = directive.word(0);
     let Some(first) = addresses.first() else { return Vec::new() };
     let mut listen = Listen::at(first.clone(), origin);
     for word in directive.words.iter().skip(1) {

@@ -84,7 +84,8 @@ impl Map {
         if directive.words.len() > 1 && directive.word(0) != "$remote_addr" {
             return None;
         }
-        let (mut default, mut all) = (None, BTreeMap::new());
+        let mut default = None;
+        let mut all = BTreeMap::new();
         for entry in directive.inner() {
             let said = entry.word(0).replace('{', "{{");
             let is_plain = entry.words.len() == 1 && !said.contains('$');
@@ -103,7 +104,8 @@ impl Map {
         let values = values.into_iter().map(|((it, _), said)| (it.to_string(), said)).collect();
         let expression = |(network, said)| Some((expression_of(network)?, said));
         let expressions = networks.into_iter().map(expression).collect::<Option<_>>()?;
-        let (of, origin) = ("{client_ip}".to_owned(), directive.origin.clone());
+        let of = "{client_ip}".to_owned();
+        let origin = directive.origin.clone();
         Some(Self { name, of, values, expressions, has_stars: false, default, origin, depth: 1 })
     }
 
@@ -128,7 +130,8 @@ impl Map {
             let each = entries.iter().map(|(key, said)| Some((key.clone(), put(said)?)));
             each.collect::<Option<Vec<_>>>()
         };
-        let (values, expressions) = (table(&self.values)?, table(&self.expressions)?);
+        let values = table(&self.values)?;
+        let expressions = table(&self.expressions)?;
         let default = match &self.default {
             Some(said) => Some(put(said)?),
             None => None,
@@ -275,7 +278,8 @@ fn bits_of(address: IpAddr) -> u8 {
 fn expression_of((address, length): (IpAddr, u8)) -> Option<String> {
     match address {
         IpAddr::V4(address) => {
-            let (whole, bits) = (usize::from(length / 8), length % 8);
+            let whole = usize::from(length / 8);
+            let bits = length % 8;
             let octets = address.octets();
             let mut text = String::from("^");
             octets.iter().take(whole).for_each(|it| text.push_str(&format!("{it}\\.")));

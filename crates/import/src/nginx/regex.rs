@@ -142,7 +142,8 @@ fn is_count(text: &str) -> bool {
 fn without_exclusion(pattern: &str) -> Option<String> {
     let Some((before, rest)) = pattern.split_once("(?!") else { return Some(pattern.to_owned()) };
     let length = group_length(&format!("(?!{rest}"))?;
-    let (inside, behind) = (rest.get(..length - 4)?, rest.get(length - 3..)?);
+    let inside = rest.get(..length - 4)?;
+    let behind = rest.get(length - 3..)?;
     let ends = ["", ".*", ".*$", ".+"].contains(&behind);
     // An alternative beside it would not be meant.
     if !ends || has_bare_bar(before) || before.contains("(?!") {
@@ -232,7 +233,8 @@ fn class_of(text: &str) -> Option<(Vec<String>, &str)> {
 pub(super) fn excluded(pattern: &str) -> Option<(String, String)> {
     let (before, rest) = pattern.strip_prefix('^')?.split_once("(?!")?;
     let length = group_length(&format!("(?!{rest}"))?;
-    let (inside, behind) = (rest.get(..length - 4)?, rest.get(length - 3..)?);
+    let inside = rest.get(..length - 4)?;
+    let behind = rest.get(length - 3..)?;
     literal(before)?;
     // Groups behind it would have other numbers. An expression that goes on so has said nothing in its own.
     let has_groups = |text: &str| text.replace("\\(", "").replace("(?", "").contains('(');
@@ -244,7 +246,8 @@ pub(super) fn excluded(pattern: &str) -> Option<(String, String)> {
 }
 
 pub(super) fn split_at_bars(pattern: &str) -> Vec<&str> {
-    let (mut parts, mut begin) = (Vec::new(), 0);
+    let mut parts = Vec::new();
+    let mut begin = 0;
     for at in bare_bars(pattern) {
         parts.extend(pattern.get(begin..at));
         begin = at + 1;
@@ -294,7 +297,8 @@ fn group_length(text: &str) -> Option<usize> {
 
 /// The letters of an expression that may mean more than themselves: neither escaped nor within a class.
 fn marks(pattern: &str) -> impl Iterator<Item = (usize, char)> {
-    let (mut is_escaped, mut in_class) = (false, false);
+    let mut is_escaped = false;
+    let mut in_class = false;
     pattern.char_indices().filter(move |(_, letter)| {
         match letter {
             _ if is_escaped => is_escaped = false,

@@ -174,7 +174,8 @@ impl Written {
 
     fn with_heading(self, path: &Path, server: &Directive) -> String {
         let Self { text, left_out, .. } = self;
-        let (file, line) = (server.origin.path.display(), server.origin.at.line);
+        let file = server.origin.path.display();
+        let line = server.origin.at.line;
         let mut whole = format!(
             "# {} to be measured with: its server at {file}:{line}, with files of the measurement at `/`.\n",
             path.display()

@@ -127,7 +127,8 @@ fn logs_of_servers_and_locations_become_those_of_sites_and_routes() {
         ssl_certificate_key k; root /b; } } \
         stream { server { listen 9000; proxy_pass 127.0.0.1:9; access_log /l/t.log; } }";
     let made = imported(text);
-    let (config, warnings) = (made.config().unwrap(), &made.warnings);
+    let config = made.config().unwrap();
+    let warnings = &made.warnings;
     let file = |name: &str| Some(LogTarget::Path(Path::new("/l").join(name)));
     assert_eq!(Some(config.log.access.clone()), file("all.log"));
     let [a, b] = config.sites.as_slice() else { panic!("{:?}", config.sites) };

@@ -71,7 +71,8 @@ pub(super) fn field(text: &str) -> Option<String> {
 
 /// The same where some variables are groups of an expression, those that it has not among them.
 pub(super) fn field_with(text: &str, group: impl Fn(&str) -> Option<bool>) -> Option<String> {
-    let (mut out, mut without_groups) = (String::new(), String::new());
+    let mut out = String::new();
+    let mut without_groups = String::new();
     for part in parts(text) {
         let said = match part {
             Part::Text(text) => text.replace('{', "{{"),

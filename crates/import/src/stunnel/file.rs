@@ -100,7 +100,8 @@ impl Reader<'_> {
             let message = "behind the name of an option a `=` is missing".to_owned();
             return self.find(&origin, message, "write OPTION = VALUE");
         };
-        let (key, value) = (key.trim(), value.trim());
+        let key = key.trim();
+        let value = value.trim();
         if key.eq_ignore_ascii_case("include") {
             return self.include(Path::new(value), &origin);
         }

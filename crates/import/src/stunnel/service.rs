@@ -36,7 +36,8 @@ impl<'s> Both<'s> {
 
     /// The option because of which it would be laxer here, or another service, and why.
     pub(super) fn why_left_out(&self) -> Option<(&'s StunnelOption, &'static str)> {
-        let (is_client, verifies) = (self.is_on("client"), self.verifies());
+        let is_client = self.is_on("client");
+        let verifies = self.verifies();
         let mut options = self.own.options.iter().chain(&self.global.options);
         options.find_map(|option| {
             let value = option.value.as_str();

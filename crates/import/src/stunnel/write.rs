@@ -221,7 +221,8 @@ impl Writer<'_> {
             return self.output.find(&service.own.origin, message, "write cert = FILE");
         };
         let key = service.find("key").unwrap_or(chain);
-        let (chain_path, key_path) = (self.path(&chain.value), self.path(&key.value));
+        let chain_path = self.path(&chain.value);
+        let key_path = self.path(&key.value);
         let table = format!("[[{table}]]");
         self.output.certificate(&table, &chain_path, &key_path, None, &chain.origin);
         let verifies = service.verifies();
@@ -343,7 +344,8 @@ impl Writer<'_> {
         self.offer(service).write(&mut self.output.text);
         if let Some(chain) = service.find("cert") {
             let key = service.find("key").unwrap_or(chain);
-            let (chain_path, key_path) = (self.path(&chain.value), self.path(&key.value));
+            let chain_path = self.path(&chain.value);
+            let key_path = self.path(&key.value);
             let table = "[backend.tls.certificate]";
             self.output.certificate(table, &chain_path, &key_path, None, &chain.origin);
         }

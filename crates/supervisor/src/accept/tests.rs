@@ -64,7 +64,8 @@ async fn ends(makes_way_after: Option<Duration>, clients: &[Client]) -> Vec<usiz
 #[tokio::test(start_paused = true)]
 async fn the_oldest_silent_connection_makes_way_at_once() {
     use Client::{Quick, Silent, Slow};
-    let (begun, patience) = (Instant::now(), Some(Duration::from_secs(1)));
+    let begun = Instant::now();
+    let patience = Some(Duration::from_secs(1));
     assert_eq!(ends(patience, &[Silent, Silent, Quick]).await, [0, 2]);
     assert_eq!(ends(patience, &[Slow, Silent, Quick]).await, [1, 2]);
     assert_eq!(begun.elapsed(), Duration::ZERO);

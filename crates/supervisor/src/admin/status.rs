@@ -96,7 +96,8 @@ impl SpoolStatus {
     /// Returns the state of a spool.
     #[must_use]
     pub fn of(spool: &Spool) -> Self {
-        let (bytes, bytes_max) = (spool.bytes(), spool.bytes_max());
+        let bytes = spool.bytes();
+        let bytes_max = spool.bytes_max();
         Self { bytes, bytes_max, files: spool.files() as u64 }
     }
 }
@@ -287,7 +288,8 @@ impl fmt::Display for Status {
         self.total.write_screen(out)?;
         if self.spool.bytes > 0 {
             let SpoolStatus { bytes, bytes_max, files } = self.spool;
-            let (bytes, bytes_max) = (Bytes(bytes), Bytes(bytes_max));
+            let bytes = Bytes(bytes);
+            let bytes_max = Bytes(bytes_max);
             writeln!(out, "spool        {bytes} of {bytes_max} stored, {files} bodies in files")?;
         }
         if self.log_lines_dropped > 0 {
@@ -355,7 +357,8 @@ impl Counts {
             writeln!(out, "  ended early       {:>12}", self.responses_truncated)?;
         }
         if self.tunnels > 0 {
-            let (open, all) = (self.tunnels_open, self.tunnels);
+            let open = self.tunnels_open;
+            let all = self.tunnels;
             writeln!(out, "tunnels      {open} open, {all} in all")?;
             write!(out, "{}", Listed("ended", &self.tunnels_ended))?;
         }
@@ -419,9 +422,12 @@ pub(super) struct Uptime(pub(super) u64);
 
 impl fmt::Display for Uptime {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (minutes, seconds) = (self.0 / 60, self.0 % 60);
-        let (hours, minutes) = (minutes / 60, minutes % 60);
-        let (days, hours) = (hours / 24, hours % 24);
+        let minutes = self.0 / 60;
+        let seconds = self.0 % 60;
+        let hours = minutes / 60;
+        let minutes = minutes % 60;
+        let days = hours / 24;
+        let hours = hours % 24;
         match (days, hours, minutes) {
             (0, 0, 0) => write!(out, "{seconds} s"),
             (0, 0, _) => write!(out, "{minutes} min {seconds} s"),

@@ -273,7 +273,8 @@ fn a_server_that_accepts_nobody_is_not_waited_for() {
     listener.bind(&SockAddr::unix(&path).unwrap()).unwrap();
     listener.listen(0).unwrap();
     let waiting = std::iter::repeat_with(|| client::connect(&path, Duration::from_millis(1)));
-    let (mut queue, mut error) = (Vec::new(), None);
+    let mut queue = Vec::new();
+    let mut error = None;
     for connected in waiting.take(8) {
         match connected {
             Ok(stream) => queue.push(stream),
@@ -318,7 +319,10 @@ fn a_missing_server_is_named_with_the_way_out() {
 fn a_stop_is_waited_for_until_the_server_has_gone() {
     let of = |process| Some(Some(Reply::Status(Box::new(Status { process, ..status() }))));
     let done = Reply::done("stopped");
-    let (mine, another, busy, gone) = (of(1), of(2), Some(None), None);
+    let mine = of(1);
+    let another = of(2);
+    let busy = Some(None);
+    let gone = None;
     for answers in [
         vec![mine.clone(), Some(Some(done.clone()))],
         vec![mine.clone(), busy.clone(), mine.clone(), Some(Some(done.clone()))],

@@ -58,7 +58,8 @@ impl fmt::Display for TunnelsScreen {
         }
         let open = status.open;
         let (verb, s) = if open == 1 { ("is", "") } else { ("are", "s") };
-        let (backends, clients) = (status.to_backend_bytes, status.to_client_bytes);
+        let backends = status.to_backend_bytes;
+        let clients = status.to_client_bytes;
         write!(
             out,
             "{open} tunnel{s} {verb} open: {} to backends, {} to clients",

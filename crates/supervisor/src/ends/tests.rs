@@ -17,8 +17,10 @@ fn of(identities: &[Arc<Identity>]) -> CertificateEnds {
 #[test]
 fn a_warning_comes_once_a_day_from_two_weeks_before_the_end_on() {
     let identity = identity("a.example");
-    let (ends, end) = (of(&[Arc::clone(&identity)]), identity.not_after());
-    let (mut told, start) = (EndsTold::default(), Instant::now());
+    let ends = of(&[Arc::clone(&identity)]);
+    let end = identity.not_after();
+    let mut told = EndsTold::default();
+    let start = Instant::now();
     let mut said = Vec::new();
     // Three weeks, minute by minute: two before the end and one behind it, and a week of nothing.
     for minute in 0..28 * 24 * 60 {
@@ -36,8 +38,10 @@ fn a_warning_comes_once_a_day_from_two_weeks_before_the_end_on() {
 #[test]
 fn a_clock_that_knows_no_time_or_jumps_brings_no_flood() {
     let identity = identity("a.example");
-    let (ends, end) = (of(&[Arc::clone(&identity)]), identity.not_after());
-    let (mut told, start) = (EndsTold::default(), Instant::now());
+    let ends = of(&[Arc::clone(&identity)]);
+    let end = identity.not_after();
+    let mut told = EndsTold::default();
+    let start = Instant::now();
     assert_eq!(told.due(&ends, UNIX_EPOCH, start), [""; 0]);
     assert_eq!(told.due(&ends, end - DAY, start).len(), 1);
     for minute in 0..60 {
@@ -51,7 +55,8 @@ fn a_clock_that_knows_no_time_or_jumps_brings_no_flood() {
 #[test]
 fn many_that_end_at_once_are_named_in_part_and_counted() {
     let all: Vec<_> = (0..100).map(|number| identity(&format!("{number:03}.example"))).collect();
-    let (ends, now) = (of(&all), all[0].not_after() - DAY);
+    let ends = of(&all);
+    let now = all[0].not_after() - DAY;
     let mut told = EndsTold::default();
     let said = told.due(&ends, now, Instant::now());
     assert_eq!(said.len(), LOGGED_MAX + 1);

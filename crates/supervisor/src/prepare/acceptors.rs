@@ -192,8 +192,8 @@ impl AcceptorSource<'_> {
                     // A client that cannot be asked is not let in.
                     let client_auth =
                         client_auth.map(|loaded| loaded.ok_or_else(|| unread("roots")));
-                    let (client_auth, is_alpn_required) =
-                        (client_auth.transpose()?, *is_alpn_required);
+                    let client_auth = client_auth.transpose()?;
+                    let is_alpn_required = *is_alpn_required;
                     let group = SiteGroup { service, client_auth, alpn, is_alpn_required };
                     Acceptor::for_group(policy, Arc::clone(&by_name), self.resumption, &group)?
                 }

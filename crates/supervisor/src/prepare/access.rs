@@ -227,8 +227,8 @@ pub(crate) fn needs(config: &Config) -> Vec<Need<'_>> {
         needs.push(Need::new(at, config.server.generated_certificates(), Act::Keep, consequence));
     }
     if config.wanted_certificates().next().is_some() {
-        let (at, consequence) =
-            (config.position_of("server.state_directory"), "no certificate can be fetched");
+        let at = config.position_of("server.state_directory");
+        let consequence = "no certificate can be fetched";
         needs.push(Need::new(at, config.server.fetched_certificates(), Act::Fetched, consequence));
     }
     if config.stores_bodies() {

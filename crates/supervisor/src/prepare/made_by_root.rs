@@ -142,7 +142,8 @@ fn make_for(folder: &Path, account: &Account) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let above = rustix::fs::open(parent(folder), flags, Mode::empty())?;
     rustix::fs::mkdirat(&above, name, Mode::RWXU)?;
-    let (uid, gid) = (Uid::from_raw(account.uid()), Gid::from_raw(account.gid()));
+    let uid = Uid::from_raw(account.uid());
+    let gid = Gid::from_raw(account.gid());
     let given = rustix::fs::openat(&above, name, flags | OFlags::NOFOLLOW, Mode::empty())
         .and_then(|made| rustix::fs::fchown(&made, Some(uid), Some(gid)));
     if given.is_err() {

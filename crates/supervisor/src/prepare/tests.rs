@@ -217,7 +217,8 @@ fn routed(name: &str) -> String {
 
 #[test]
 fn sites_of_one_backend_that_ask_differently_are_told_of() {
-    let (a, b) = (carried("a"), carried("b"));
+    let a = carried("a");
+    let b = carried("b");
     let found = open_doors_of(&[TLS, &a, ASKED, &b]);
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].0, 9);
@@ -240,7 +241,9 @@ fn thousands_of_sites_of_one_backend_are_told_of_once() {
 
 #[test]
 fn sites_told_apart_by_the_name_in_a_request_may_ask_differently() {
-    let (a, b, any) = (routed("a"), routed("b"), routed("_"));
+    let a = routed("a");
+    let b = routed("b");
+    let any = routed("_");
     assert_eq!(open_doors_of(&[HTTPS, &a, ROUTE, ASKED, &b, ROUTE]), []);
     assert_eq!(open_doors_of(&[HTTPS, &a, ROUTE, ASKED, &any, ROUTE]), []);
     let both = [HTTPS, TLS].concat();
@@ -260,7 +263,8 @@ fn write_certificate(folder: &Path, name: &str, names: &[&str]) -> String {
 }
 
 fn certificate(chain: &Path, key: &Path) -> String {
-    let (chain, key) = (chain.display(), key.display());
+    let chain = chain.display();
+    let key = key.display();
     format!("[[site.certificate]]\nchain = \"{chain}\"\nkey = \"{key}\"\n")
 }
 
@@ -286,7 +290,8 @@ fn a_name_that_one_type_of_key_lacks_is_told_of() {
     let write = |name: &str, names: &[&str]| write_certificate(folder.path(), name, names);
     let both = write("both", &["rsa.example", "b.example"]);
     let other = write("other", &["rsa.example"]);
-    let (chain, key) = (folder.path().join("rsa"), folder.path().join("rsa-key"));
+    let chain = folder.path().join("rsa");
+    let key = folder.path().join("rsa-key");
     std::fs::write(&chain, include_bytes!("../../../tls/src/identity/fixtures/rsa.pem")).unwrap();
     let rsa_key = include_bytes!("../../../tls/src/identity/fixtures/rsa-key-pkcs1.pem");
     std::fs::write(&key, rsa_key).unwrap();
@@ -308,14 +313,16 @@ fn a_name_that_one_type_of_key_lacks_is_told_of() {
 fn a_site_named_by_an_address_is_the_one_that_clients_by_address_meet() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, names: &[&str]| write_certificate(folder.path(), name, names) + FILES;
-    let (a, b) = (write("a", &["a.example"]), write("b", &["b.example", "192.0.2.7"]));
+    let a = write("a", &["a.example"]);
+    let b = write("b", &["b.example", "192.0.2.7"]);
     let found = |statements: &[&str]| {
         let text = statements.concat();
         let diagnostics = identities(&config(&text, folder.path())).1;
         let told = diagnostics.serious.into_iter();
         told.map(|it| (it.line, it.message)).collect::<Vec<_>>()
     };
-    let (first, second) = (site("\"a.example\""), site("\"b.example\", \"192.0.2.7\""));
+    let first = site("\"a.example\"");
+    let second = site("\"b.example\", \"192.0.2.7\"");
     let told = found(&[HTTPS, &first, &a, &second, &b]);
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].1.contains("see the certificate of `a.example`"), "{told:?}");

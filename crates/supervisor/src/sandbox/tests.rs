@@ -49,7 +49,8 @@ fn what_takes_the_place_of_a_root_or_a_file_can_be_opened() {
 #[test]
 fn the_systems_folders_are_not_opened_for_one_that_lies_in_them() {
     let around = |path: &Path, is_file| {
-        let (mut folders, own) = (RealPaths::default().around(path, is_file), path.to_owned());
+        let mut folders = RealPaths::default().around(path, is_file);
+        let own = path.to_owned();
         folders.retain(|folder| *folder != own);
         folders
     };
@@ -158,7 +159,8 @@ fn what_another_took_the_place_of_takes_another_start() {
     let state = format!("[server]\nstate_directory = {:?}\n", folder.join("conf"));
     let started = config(&folder, &(site(&folder.join("a/www")) + &state));
     let sandbox = knowing(allowed(&started));
-    let (www, old) = (folder.join("a/www"), folder.join("a/old"));
+    let www = folder.join("a/www");
+    let old = folder.join("a/old");
     // Beside the root, as deployments do it.
     fs::rename(&www, &old).unwrap();
     fs::rename(folder.join("a/new"), &www).unwrap();

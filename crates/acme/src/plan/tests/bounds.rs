@@ -60,7 +60,8 @@ impl Life {
                 .collect(),
             ..wish
         };
-        let (standing, now) = (&mut self.standing, self.now);
+        let standing = &mut self.standing;
+        let now = self.now;
         match next(&wish, standing, now) {
             Step::Rest { until } => self.now = until,
             Step::TryAlone { .. } => unreachable!("no name is left out"),
@@ -92,14 +93,16 @@ impl Life {
     }
 
     fn issue(&mut self, mischief: Mischief, wish: &SiteWish<'_>, directory: String, lifetime: u64) {
-        let (standing, now) = (&mut self.standing, self.now);
+        let standing = &mut self.standing;
+        let now = self.now;
         let from = now.duration_since(at(0)).unwrap().as_secs();
         let good = Installed { key: wish.key.to_owned(), directory, ..installed(from, lifetime) };
         let ordered = standing.purpose(wish.names, wish.key);
         match mischief {
             Mischief::ClockAhead(ahead) => {
                 let ahead = Duration::from_secs(ahead * lifetime / (90 * DAY));
-                let (from, to) = (good.not_before - ahead, good.not_after - ahead);
+                let from = good.not_before - ahead;
+                let to = good.not_after - ahead;
                 let early = Installed { not_before: from, not_after: to, ..good };
                 standing.succeeded(early, ordered, now);
             }
@@ -198,7 +201,8 @@ fn refused(standing: &mut Standing, name: &str, now: SystemTime) -> SystemTime {
 
 /// A site whose second name has failed for so long that it is left out, at that moment.
 fn without_second_name() -> (Standing, SystemTime) {
-    let (mut standing, mut now) = (Standing::default(), at(0));
+    let mut standing = Standing::default();
+    let mut now = at(0);
     while standing.purpose(&NAMES, KEY).names.len() == 2 {
         assert!(now < at(31 * 3_600), "it is left out");
         now = refused(&mut standing, "b.example", now);

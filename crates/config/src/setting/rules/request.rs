@@ -34,7 +34,8 @@ fn asked_host(text: &str) -> Result<String, Wrong> {
 /// A header of an answer, and the one of a request that it becomes.
 fn copied_field(text: &str) -> Result<String, Wrong> {
     let (from, to) = text.split_once('>').unwrap_or((text, text));
-    let (from, to) = (token(from.trim())?, token(to.trim())?);
+    let from = token(from.trim())?;
+    let to = token(to.trim())?;
     Ok(if from == to { from } else { format!("{from}>{to}") })
 }
 

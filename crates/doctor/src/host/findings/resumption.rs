@@ -12,7 +12,8 @@ use crate::render;
 /// By ticket, by session ID, for how long.
 pub(super) fn resumption(facts: &Facts) -> Finding {
     const NAME: &str = "resumption";
-    let (new, old) = (&facts.tls13, &facts.tls12);
+    let new = &facts.tls13;
+    let old = &facts.tls12;
     let message = summary(facts).unwrap_or_else(|| "none".to_owned());
     let mut table = Vec::new();
     if new.is_spoken() {
@@ -32,7 +33,8 @@ pub(super) fn resumption(facts: &Facts) -> Finding {
 
 /// In a few words, behind "resumes sessions".
 pub(in crate::host) fn summary(facts: &Facts) -> Option<String> {
-    let (new, old) = (&facts.tls13, &facts.tls12);
+    let new = &facts.tls13;
+    let old = &facts.tls12;
     let by = match (new.resumes_by_ticket(), old.resumes_by_ticket(), old.resumes_by_id()) {
         (false, false, false) => return None,
         (true, _, _) if !old.is_spoken() => "by ticket",

@@ -6,7 +6,8 @@ use super::{alternatives, group_length, marks, other_than};
 pub(super) fn without_exclusion_within(pattern: &str) -> Option<String> {
     let (before, rest) = pattern.split_once("(?!")?;
     let length = group_length(&format!("(?!{rest}"))?;
-    let (inside, behind) = (rest.get(..length - 4)?, rest.get(length - 3..)?);
+    let inside = rest.get(..length - 4)?;
+    let behind = rest.get(length - 3..)?;
     if before.contains("(?")
         || behind.contains("(?")
         || !lets_all_follow(behind, open_groups(before))

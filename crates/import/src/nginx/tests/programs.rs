@@ -197,7 +197,8 @@ fn applications_behind_uwsgi_and_scgi_are_told_what_nginx_tells_them() {
     let file = server(&format!("root /srv/www; {own}"))
         .replace("http {", "http { upstream django { server unix:///run/site.sock; }");
     let made = config(&file);
-    let (backend, route) = (&made.backends[0], &made.sites[0].routes[0]);
+    let backend = &made.backends[0];
+    let route = &made.sites[0].routes[0];
     assert_eq!(backend.protocol, BackendProtocol::Uwsgi);
     assert_eq!(backend.servers[0].address.value.to_string(), "unix:///run/site.sock");
     assert_eq!((route.timeout.as_secs(), route.request_body), (9, 75 << 20));

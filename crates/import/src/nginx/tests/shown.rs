@@ -89,7 +89,8 @@ fn route(route: &kettle_config::Route) -> String {
         (_, true) => "?",
         (_, false) => "",
     };
-    let (when, ruled) = (conditions(&route.when), rules(&route.redirects, &route.rewrites));
+    let when = conditions(&route.when);
+    let ruled = rules(&route.redirects, &route.rewrites);
     let answer = route.respond.as_ref().map(answered).unwrap_or_default();
     let internal = if route.internal { "@" } else { "" };
     format!("{first}{internal}{place}{regex}{when}{ruled}{passed}{mark}{answer}")

@@ -168,7 +168,8 @@ impl Writer<'_> {
         sets: bool,
         so_far: &mut Beginning<'t>,
     ) -> Result<(), Shut<'t>> {
-        let (is_one, last) = (so_far.ways.len() == 1, so_far.last_rewrite);
+        let is_one = so_far.ways.len() == 1;
+        let last = so_far.last_rewrite;
         for way in so_far.ways.clone() {
             let read = self.before_rewrite(directive, &way, &so_far.key);
             let read = read.and_then(|(route, flag)| {

@@ -78,7 +78,8 @@ fn said<'t>(scope: &Scope<'t>, name: &str) -> Vec<&'t Directive> {
 /// A text in place of another, as a table in braces; nothing where that cannot be said.
 fn entry(from: &str, to: &str, scope: &Scope<'_>) -> Option<String> {
     let Some(pattern) = from.strip_prefix('~') else {
-        let (from, to) = (words(from, None, scope)?, words(to, None, scope)?);
+        let from = words(from, None, scope)?;
+        let to = words(to, None, scope)?;
         return Some(format!("{{ from = {}, to = {} }}", quoted(&from), quoted(&to)));
     };
     let (pattern, ignores_case) = match pattern.strip_prefix('*') {

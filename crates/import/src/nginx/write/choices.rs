@@ -26,7 +26,8 @@ impl Writer<'_> {
             let mut longer = Vec::new();
             for (when, said) in all {
                 for (number, text) in texts.iter().enumerate() {
-                    let (mut when, mut said) = (when.clone(), said.clone());
+                    let mut when = when.clone();
+                    let mut said = said.clone();
                     // All else is said by default.
                     if number < last {
                         let name = &map.name;

@@ -59,7 +59,8 @@ impl Writer<'_> {
         let document_root = self.document_root(root.as_ref(), is_file, origin);
         let script = script_of(&params, root, document_root.as_deref(), spot, directive)?;
         let mut own: Vec<(&str, String)> = Vec::new();
-        let (mut settings, mut folder) = (Vec::new(), None);
+        let mut settings = Vec::new();
+        let mut folder = None;
         match &script {
             Script::Asked(root, ending) => {
                 let Some((path, of_files)) = self.program_files(scope, root, (spot, is_led))?

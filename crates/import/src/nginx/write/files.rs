@@ -338,7 +338,8 @@ impl Writer<'_> {
         };
         let before = before.iter().filter(is_looked_for);
         let paths = before.map(path).collect::<Option<Vec<String>>>();
-        let (mut paths, mut seen) = (paths.ok_or(shut(OTHER_FILES))?, BTreeSet::new());
+        let mut paths = paths.ok_or(shut(OTHER_FILES))?;
+        let mut seen = BTreeSet::new();
         // A map that says nothing makes two alike.
         paths.retain(|it| seen.insert(it.clone()));
         let mut tries =

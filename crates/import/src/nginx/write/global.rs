@@ -89,7 +89,8 @@ impl Writer<'_> {
 
     /// The largest head of a request, and what its target may take of that.
     fn head(&mut self, buffers: &Directive) {
-        let (count, each) = (buffers.word(0).parse::<u64>(), measure::bytes(buffers.word(1)));
+        let count = buffers.word(0).parse::<u64>();
+        let each = measure::bytes(buffers.word(1));
         let (Ok(count), Some(each)) = (count, each) else {
             return self.unreadable(buffers, "4 8k");
         };
@@ -168,7 +169,8 @@ impl Writer<'_> {
             https.iter().flat_map(|http| every(http.inner(), name)).collect();
         let chosen = outermost.or(all.first().copied())?;
         for other in all.iter().filter(|other| other.words != chosen.words) {
-            let (file, line) = (chosen.origin.path.display(), chosen.origin.at.line);
+            let file = chosen.origin.path.display();
+            let line = chosen.origin.at.line;
             let help = format!("it holds for all, as {file}:{line} says");
             self.tell_of(other, &help);
         }

@@ -80,7 +80,8 @@ impl Writer<'_> {
         if text.is_ok_and(|text| users_of(&text).next().is_none()) {
             return Err(Shut { directive: users, why: NO_USERS });
         }
-        let (path, realm) = (quoted(&path.display().to_string()), quoted(realm));
+        let path = quoted(&path.display().to_string());
+        let realm = quoted(realm);
         let table = format!("{{ users = {path}, realm = {realm} }}");
         Ok(Some(("basic_auth", table, asked.origin.clone())))
     }
@@ -140,7 +141,8 @@ impl Writer<'_> {
             .map_or((NUMBER_MAX, "1s", NUMBER_MAX), |(requests, period, burst, _)| {
                 (requests, period, burst)
             });
-        let (requests, burst) = (max(requests), max(burst));
+        let requests = max(requests);
+        let burst = max(burst);
         let concurrent = concurrent.map(|(number, _)| format!(", concurrent = {}", max(number)));
         let concurrent = concurrent.unwrap_or_default();
         let table = format!(
@@ -192,7 +194,8 @@ fn networks<'t>(scope: &Scope<'t>, knows_client: bool) -> Result<Vec<Setting>, S
         let named = known.iter().filter(|(is_allow, _)| *is_allow == wanted);
         named.map(|(_, network)| network.to_string()).collect()
     };
-    let (allow, mut deny) = (of(true), of(false));
+    let allow = of(true);
+    let mut deny = of(false);
     let all: Vec<String> = everybody().iter().map(Network::to_string).collect();
     // An `allow` that is not empty keeps out the clients that no list names.
     if !allow.is_empty() && all.iter().all(|network| deny.contains(network)) {

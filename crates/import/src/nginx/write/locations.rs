@@ -57,7 +57,8 @@ impl Writer<'_> {
         self.before = asked.into_iter().chain(all).collect();
         self.sign_ons = self.sign_ons(&spots);
         for (directive, other) in &spots.dead {
-            let (message, other) = (format!("`{}` is left out", spoken(directive)), spoken(other));
+            let message = format!("`{}` is left out", spoken(directive));
+            let other = spoken(other);
             let help = format!("its requests come to `{other}`, which is not around it");
             self.output.warn(&directive.origin, message, &help);
         }
@@ -345,7 +346,8 @@ fn slash_added(spots: &Spots<'_>, spot: &Spot<'_>) -> Option<Route> {
     let is_taken = spots.has_path(folder);
     let to = path.clone();
     let key = Key { place: Place::Exact(folder.to_owned()), regex: None, is_first: false };
-    let (status, origin) = (Some(301), directive.origin.clone());
+    let status = Some(301);
+    let origin = directive.origin.clone();
     let answer = if Template::is_destination(&to) { Answer::Rules } else { Answer::Closed };
     let rule = Rule { regex: None, to, status, keeps_query: true, stays: false, origin };
     let rules = if answer == Answer::Rules { vec![rule] } else { Vec::new() };

@@ -192,7 +192,8 @@ fn both(first: &[Setting], second: &[Setting]) -> Option<Vec<Setting>> {
         let own = all.iter().filter(|it| !is_limit(it));
         own.map(|(key, value, _)| (*key, value.clone())).collect()
     };
-    let (one, other) = (said(first), said(second));
+    let one = said(first);
+    let other = said(second);
     let guards = match (one.is_empty(), other.is_empty()) {
         (true, _) => second,
         (_, true) => first,

@@ -158,9 +158,11 @@ impl Writer<'_> {
     ) -> Vec<Setting> {
         let mut settings: Vec<Setting> = Vec::new();
         let mut headers: Vec<(String, Vec<String>)> = Vec::new();
-        let (mut host, mut place) = (None, None);
+        let mut host = None;
+        let mut place = None;
         for directive in scope.all("proxy_set_header") {
-            let (name, value) = (directive.word(0), directive.word(1));
+            let name = directive.word(0);
+            let value = directive.word(1);
             let lower = name.to_ascii_lowercase();
             match lower.as_str() {
                 "host" => host = Some(directive),
@@ -305,7 +307,8 @@ fn whole_path<'t>(
     if is_plain || route.replaced.is_some() || path.ends_with("$request_uri") {
         return Ok(None);
     }
-    let (said, expression) = (Said::new(), spot.key.regex.as_ref());
+    let said = Said::new();
+    let expression = spot.key.regex.as_ref();
     let expression = expression.and_then(|it| Expression::new(it).ok());
     let known =
         Known { said: &said, scheme: None, expression: expression.as_ref(), is_path: false };

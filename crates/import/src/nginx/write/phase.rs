@@ -58,7 +58,8 @@ impl<'t> Way<'t> {
 
     /// A route at the end of this way.
     pub(super) fn route(&self, key: &Key, answer: Answer, directive: &Directive) -> Route {
-        let (when, rules) = (self.when.clone(), self.rules.clone());
+        let when = self.when.clone();
+        let rules = self.rules.clone();
         Route { when, rules, ..Route::new(key, answer, &directive.origin) }
     }
 
@@ -261,7 +262,8 @@ impl Writer<'_> {
                 return Err(shut(ORDER));
             }
             // The first rule that fits counts, and this one leaves the path as it is.
-            let (regex, to) = (Some(regex), "{path}".to_owned());
+            let regex = Some(regex);
+            let to = "{path}".to_owned();
             way.rules.push(Rule { regex, to, stays: true, ..rule.clone() });
         }
         match flag {

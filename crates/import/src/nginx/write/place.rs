@@ -208,7 +208,8 @@ impl<'t> Spots<'t> {
             let expression = Expression::new(&programs).ok();
             let key = Key { place: place.clone(), regex: Some(programs), is_first: false };
             if self.find(&key).is_none() {
-                let (scope, location) = (block.with_location(directive), Some(directive));
+                let scope = block.with_location(directive);
+                let location = Some(directive);
                 let path = pattern.to_owned();
                 self.push(Spot { key, expression, scope, location, path, shut: None });
             }
@@ -217,7 +218,8 @@ impl<'t> Spots<'t> {
         let expression = Expression::new(&regex).ok();
         let key = Key { place, regex: Some(regex), is_first: false };
         if self.find(&key).is_none() {
-            let (scope, location) = (block.with_location(directive), Some(directive));
+            let scope = block.with_location(directive);
+            let location = Some(directive);
             self.push(Spot { key, expression, scope, location, path: pattern.to_owned(), shut });
         }
     }
@@ -300,7 +302,8 @@ impl<'t> Spot<'t> {
 
     /// The same place, where a location without a path answers.
     pub(super) fn led_to(&self, scope: Scope<'t>, location: &'t Directive) -> Self {
-        let (key, path) = (self.key.clone(), self.path.clone());
+        let key = self.key.clone();
+        let path = self.path.clone();
         let expression = self.expression.clone();
         Self { key, expression, scope, location: Some(location), path, shut: None }
     }

@@ -51,7 +51,8 @@ pub(super) fn root_of<'t>(
         return Ok(None);
     };
     let shut = |why| Shut { directive, why };
-    let (text, is_alias) = (directive.word(0), directive.name == "alias");
+    let text = directive.word(0);
+    let is_alias = directive.name == "alias";
     let root = |folder: &str| Root { folder: folder.into(), directive, path: None, strips: false };
     let is_prefix = matches!(&spot.key.place, Place::Prefix(prefix) if !prefix.is_empty());
     let is_own_alias = is_alias && spot.scope.own().iter().any(|it| std::ptr::eq(it, directive));

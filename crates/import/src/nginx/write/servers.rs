@@ -85,8 +85,10 @@ impl Writer<'_> {
             for listen in &server.listens {
                 let known = sockets.iter_mut().find(|it| it.listen.address == listen.address);
                 let Some(known) = known else {
-                    let (listen, servers) = (listen.clone(), vec![number]);
-                    let (names_default, is_beside) = (false, false);
+                    let listen = listen.clone();
+                    let servers = vec![number];
+                    let names_default = false;
+                    let is_beside = false;
                     let socket =
                         Socket { listen, servers, default: number, names_default, is_beside };
                     sockets.push(socket);

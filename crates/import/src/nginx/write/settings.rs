@@ -283,7 +283,8 @@ impl Writer<'_> {
     pub(super) fn added(&mut self, scope: &Scope<'_>, has_types: bool) -> Vec<Added> {
         let mut headers: Vec<Added> = Vec::new();
         for directive in scope.all("add_header") {
-            let (name, value) = (directive.word(0), directive.word(1).trim());
+            let name = directive.word(0);
+            let value = directive.word(1).trim();
             let always = directive.word(2) == "always";
             let said = self.words(&with_status(value, scope), scope, false);
             let said = said.filter(|it| !is_of_expiry(name) || !it.contains('{'));

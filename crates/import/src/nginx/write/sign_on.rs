@@ -109,9 +109,11 @@ impl Writer<'_> {
         &self,
         scope: &Scope<'t>,
     ) -> Result<(Option<&'t Directive>, Vec<(String, Vec<String>)>), &'static str> {
-        let (mut host, mut headers) = (None, Vec::new());
+        let mut host = None;
+        let mut headers = Vec::new();
         for directive in scope.all("proxy_set_header") {
-            let (name, value) = (directive.word(0), directive.word(1).trim());
+            let name = directive.word(0);
+            let value = directive.word(1).trim();
             let lower = name.to_ascii_lowercase();
             // There the path is that of the service's location, and no query.
             let is_own = |part: &Part<'_>| {

@@ -213,7 +213,8 @@ impl Writer<'_> {
 /// `http` need not be for them then.
 fn has_certificate(server: &ServerBlock<'_>) -> bool {
     let scope = &server.scope;
-    let (chains, keys) = (scope.all("ssl_certificate"), scope.all("ssl_certificate_key"));
+    let chains = scope.all("ssl_certificate");
+    let keys = scope.all("ssl_certificate_key");
     let is_file = |it: &&Directive| !it.word(0).contains(['$', ':']);
     let is_own = scope.own().iter().any(|it| it.name == "ssl_certificate");
     !chains.is_empty()

@@ -27,7 +27,8 @@ impl Writer<'_> {
         for stream in streams {
             self.tell(stream.inner());
             for server in stream.inner().iter().filter(|directive| directive.name == "server") {
-                let (inner, origin) = (server.inner(), &server.origin);
+                let inner = server.inner();
+                let origin = &server.origin;
                 let listens = listen::all(inner, origin, 0, self.surroundings, &mut self.output);
                 sockets.extend(listens.iter().map(|listen| (listen.address.clone(), origin)));
                 listening.push((*stream, server, listens));
@@ -204,7 +205,8 @@ impl Writer<'_> {
         stream: &'t Directive,
         map: &'t Directive,
     ) -> (Vec<Entry<'t>>, Option<Target<'t>>) {
-        let (mut default, mut place) = (None, &map.origin);
+        let mut default = None;
+        let mut place = &map.origin;
         let mut sites: Vec<Entry<'_>> = Vec::new();
         // The directive for names that the default must not get.
         let mut unwritten: Option<&Directive> = None;
@@ -445,8 +447,8 @@ impl Writer<'_> {
         if let Some((roots, origin)) = path(self, "proxy_ssl_trusted_certificate") {
             self.output.text.set("roots", roots, Some(&origin));
         }
-        let (chain, key) =
-            (path(self, "proxy_ssl_certificate"), path(self, "proxy_ssl_certificate_key"));
+        let chain = path(self, "proxy_ssl_certificate");
+        let key = path(self, "proxy_ssl_certificate_key");
         self.offer_to_servers(scope).write(&mut self.output.text);
         if let (Some((chain, origin)), Some((key, _))) = (chain, key) {
             let pair = format!("{{ chain = {chain}, key = {key} }}");

@@ -68,7 +68,8 @@ impl Writer<'_> {
         upstream: &[Directive],
         is_stream: bool,
     ) -> (&'static str, Option<(String, Origin)>) {
-        let (mut balance, mut hash) = ("round-robin", None);
+        let mut balance = "round-robin";
+        let mut hash = None;
         self.tell(upstream);
         for directive in upstream {
             balance = match directive.name.as_str() {

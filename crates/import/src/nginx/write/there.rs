@@ -39,12 +39,14 @@ impl Folder<'_> {
 
     /// A condition about a file, as nginx looks for it.
     pub(super) fn condition(&self, kind: &str, path: &str, is_there: bool) -> String {
-        let (folder, path) = (quoted(&self.path.display().to_string()), quoted(path));
+        let folder = quoted(&self.path.display().to_string());
+        let path = quoted(path);
         let prefix = match self.prefix.as_str() {
             "" => String::new(),
             prefix => format!(", file_prefix = {}", quoted(&written_prefix(prefix))),
         };
-        let (symlinks, not) = (self.symlinks, if is_there { "" } else { NOT });
+        let symlinks = self.symlinks;
+        let not = if is_there { "" } else { NOT };
         format!(
             "{{ file = \"{kind}\", file_path = {path}, file_root = {folder}{prefix}, file_symlinks = \"{symlinks}\", file_dotfiles = true{not} }}"
         )
@@ -74,7 +76,8 @@ pub(super) fn is_asked_whole(route: &Route) -> bool {
 /// True if answers say the same in both scopes: what one route can say of files and of a backend.
 pub(super) fn say_alike(files: &Scope<'_>, backend: &Scope<'_>) -> bool {
     let is_same = |name: &&str| {
-        let (one, other) = (files.all(name), backend.all(name));
+        let one = files.all(name);
+        let other = backend.all(name);
         one.len() == other.len()
             && one.iter().zip(&other).all(|(one, other)| std::ptr::eq(*one, *other))
     };

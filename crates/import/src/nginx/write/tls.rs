@@ -213,8 +213,8 @@ impl Writer<'_> {
 
     /// Chains and keys; a mistake where there is none.
     pub(super) fn pairs(&mut self, scope: &Scope<'_>, origin: &Origin) -> Option<Vec<Pair>> {
-        let (mut chains, mut keys) =
-            (scope.all("ssl_certificate"), scope.all("ssl_certificate_key"));
+        let mut chains = scope.all("ssl_certificate");
+        let mut keys = scope.all("ssl_certificate_key");
         if acme::shown(scope).is_some() {
             for files in [&mut chains, &mut keys] {
                 files.retain(|it| !acme::is_fetched(it));
@@ -239,8 +239,8 @@ impl Writer<'_> {
                 return None;
             }
             let ocsp = ocsp.clone().filter(|_| index == 0);
-            let (chain_path, key_path) =
-                (self.folder.join(chain.word(0)), self.folder.join(key.word(0)));
+            let chain_path = self.folder.join(chain.word(0));
+            let key_path = self.folder.join(key.word(0));
             self.tell_of_certbot(&chain_path, chain);
             pairs.push((chain_path, key_path, ocsp, chain.origin.clone()));
         }
@@ -275,7 +275,8 @@ impl Writer<'_> {
         if let Some(directive) = asks_responders(scope) {
             return self.lose_by(directive, "nobody is asked for a certificate", NO_OCSP);
         }
-        let (roots_path, origin) = (path(self, roots), Some(&verify.origin));
+        let roots_path = path(self, roots);
+        let origin = Some(&verify.origin);
         self.output.text.table(table, origin);
         self.output.text.set("mode", quoted(mode), origin);
         self.output.text.set("roots", roots_path, Some(&roots.origin));

@@ -49,8 +49,10 @@ fn held(listener: &kettle_config::Listener) -> crate::bind::BoundAddress {
 fn assert_linear(what: &str, text: impl Fn(&Fixture, usize) -> String) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let fixture = Fixture::new();
-    let (few, many) = (text(&fixture, FEW), text(&fixture, MANY));
-    let (mut least_few, mut least_many) = (Duration::MAX, Duration::MAX);
+    let few = text(&fixture, FEW);
+    let many = text(&fixture, MANY);
+    let mut least_few = Duration::MAX;
+    let mut least_many = Duration::MAX;
     for _ in 0..TRIES {
         least_few = least_few.min(cost(&fixture, &few));
         least_many = least_many.min(cost(&fixture, &many));
@@ -131,7 +133,8 @@ fn tls_listeners_with_a_site_each_cost_what_one_costs() {
     assert_linear("tls listeners", |fixture, count| {
         let certificate = certificate(fixture);
         each("", count, |number| {
-            let (address, name) = (address(number), format!("s{number}.example.org"));
+            let address = address(number);
+            let name = format!("s{number}.example.org");
             let listener = format!(
                 "[[listener]]\naddress = \"{address}\"\nkind = \"tls\"\nsites = [\"{name}\"]\n\
                  truncation = \"reset\"\nalpn = [\"h2\"]\n"

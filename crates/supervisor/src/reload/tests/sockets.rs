@@ -1,4 +1,4 @@
-//! Unix sockets whose files others remove, or take the place of.
+//! Sockets that stay over a reload: those of addresses, and Unix sockets whose files others remove, or take the place of.
 
 use super::*;
 
@@ -27,4 +27,26 @@ fn a_unix_socket_is_kept_and_made_anew_where_its_file_is_gone() {
     assert!(connects() && Arc::ptr_eq(&second, &held(&fixture)));
     drop((fixture.live, other));
     assert!(path.exists());
+}
+
+#[test]
+fn a_reload_keeps_sockets_that_stay_and_adds_new_ones() {
+    let mut fixture = Fixture::new();
+    let before = fixture.seen.borrow_and_update().listeners.clone();
+    let added = free_address("127.0.0.1");
+    fixture.write(&format!("[[listener]]\naddress = \"{added}\"\nkind = \"redirect\"\n"));
+    fixture.reload().unwrap();
+    assert!(fixture.seen.has_changed().unwrap());
+    let after = fixture.seen.borrow_and_update().listeners.clone();
+    assert_eq!(after.len(), 2);
+    assert!(Arc::ptr_eq(&before[0].socket, &after[0].socket));
+    assert_eq!(after[1].index, 1);
+    assert_eq!(fixture.addresses()[1], added);
+
+    fixture.write("");
+    fixture.reload().unwrap();
+    let last = fixture.seen.borrow_and_update().listeners.clone();
+    assert_eq!(last.len(), 1);
+    assert!(Arc::ptr_eq(&before[0].socket, &last[0].socket));
+    assert_eq!(fixture.metrics.reloads_done.load(Relaxed), 2);
 }
