@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use kettle_kernel::ktls::Version;
 use rcgen::{
     CertificateParams, CertificateRevocationListParams, DistinguishedName, DnType, IsCa, Issuer,
     KeyIdMethod, KeyPair, PKCS_ECDSA_P256_SHA256, RevokedCertParams, SerialNumber,
     SignatureAlgorithm,
 };
+use rustls::client::{Resumption as ClientResumption, Tls12Resumption};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::{
     AlertDescription, ClientConfig, ClientConnection, Error, ServerConfig, ServerConnection,
@@ -23,6 +25,7 @@ use crate::connector::trust::TrustsAnyone;
 use crate::handshake::{Established, Handshake, HandshakeError, Step};
 use crate::identity::{Identities, Identity};
 use crate::policy::{Policy, SiteGroup};
+use crate::session::Resumption;
 use crate::tickets::SharedResumption;
 
 /// The moment at which the tests judge: 2026-06-01 00:00 UTC.
@@ -194,10 +197,8 @@ pub(crate) fn able_client() -> ClientConfig {
 
 /// Acceptors of one site, always the same.
 pub(crate) fn acceptors() -> Acceptors {
-    static ACCEPTORS: LazyLock<Acceptors> = LazyLock::new(|| {
-        let resumption = SharedResumption::new(Duration::from_secs(3600), 64).expect("a key");
-        acceptor_for(&resumption, &SiteGroup::default()).into()
-    });
+    static ACCEPTORS: LazyLock<Acceptors> =
+        LazyLock::new(|| acceptor_for(&resumption(), &SiteGroup::default()).into());
     ACCEPTORS.clone()
 }
 
@@ -211,10 +212,43 @@ pub(crate) fn acceptor_with(
     resumption: &SharedResumption,
     group: &SiteGroup<'_>,
 ) -> Acceptor {
+    Acceptor::for_group(policy, own_site(), resumption, group).expect("valid")
+}
+
+/// Sessions of an hour, under keys of their own.
+pub(crate) fn resumption() -> SharedResumption {
+    SharedResumption::new(Duration::from_secs(3600), 64).expect("a key")
+}
+
+/// One site, `a.example`, with these certificates.
+pub(crate) fn site_of(certificates: Vec<Arc<Identity>>) -> Arc<Identities> {
     let mut identities = Identities::new();
-    let site = vec![identity(&["a.example"], &PKCS_ECDSA_P256_SHA256)];
-    identities.add_site(&["a.example".to_owned()], true, site);
-    Acceptor::for_group(policy, identities.into(), resumption, group).expect("valid")
+    identities.add_site(&["a.example".to_owned()], true, certificates);
+    identities.into()
+}
+
+/// That site with a certificate of its own.
+pub(crate) fn own_site() -> Arc<Identities> {
+    site_of(vec![identity(&["a.example"], &PKCS_ECDSA_P256_SHA256)])
+}
+
+pub(crate) fn only(version: Version) -> Policy {
+    Policy { versions: vec![version], ..Policy::default() }
+}
+
+/// A way to resume: the version, what the client keeps, and how the session goes on.
+pub(crate) type Means = (Version, Tls12Resumption, Resumption);
+
+pub(crate) const ALL_MEANS: [Means; 3] = [
+    (Version::Tls13, Tls12Resumption::Disabled, Resumption::Ticket),
+    (Version::Tls12, Tls12Resumption::SessionIdOrTickets, Resumption::Ticket),
+    (Version::Tls12, Tls12Resumption::SessionIdOnly, Resumption::SessionId),
+];
+
+/// The same client with a memory of sessions that keeps this of TLS 1.2.
+pub(crate) fn remembering(mut config: ClientConfig, kept: Tls12Resumption) -> Arc<ClientConfig> {
+    config.resumption = ClientResumption::in_memory_sessions(64).tls12_resumption(kept);
+    Arc::new(config)
 }
 
 /// The connections of both sides after a handshake in memory, with the tickets behind it.

@@ -1,7 +1,5 @@
 //! Which acceptor a client gets, however its first bytes come.
 
-use std::time::Duration;
-
 use rustls::crypto::aws_lc_rs;
 use rustls::{AlertDescription, ClientConfig, ClientConnection};
 use rustls_pki_types::ServerName;
@@ -11,11 +9,8 @@ use crate::policy::Group;
 use crate::session::Alpn;
 use crate::test_identity::{
     Refused, able_client, accept, accept_in_pieces, acceptor_for, acceptor_with, client_config,
+    only, resumption,
 };
-
-fn resumption() -> SharedResumption {
-    SharedResumption::new(Duration::from_secs(3600), 64).expect("a key")
-}
 
 fn group(service: &'static str) -> SiteGroup<'static> {
     SiteGroup { service, ..SiteGroup::default() }
@@ -25,8 +20,7 @@ fn group(service: &'static str) -> SiteGroup<'static> {
 fn acceptors() -> Acceptors {
     let resumption = resumption();
     let mut acceptors = Acceptors::new(acceptor_for(&resumption, &group("https")));
-    let tls12 = Policy { versions: vec![Version::Tls12], ..Policy::default() };
-    let other = acceptor_with(&tls12, &resumption, &group("other"));
+    let other = acceptor_with(&only(Version::Tls12), &resumption, &group("other"));
     acceptors.add(["b.example", "*.c.example", "127.0.0.1"], &other);
     acceptors
 }

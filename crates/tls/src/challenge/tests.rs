@@ -1,7 +1,5 @@
 //! The certificate that an authority gets to see, and that nobody else does.
 
-use std::time::Duration;
-
 use rustls::{AlertDescription, ClientConfig, ClientConnection, Error};
 use rustls_pki_types::ServerName;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
@@ -10,8 +8,9 @@ use super::*;
 use crate::acceptors::Acceptors;
 use crate::handshake::{Handshake, Step};
 use crate::policy::SiteGroup;
-use crate::test_identity::{able_client, accept, acceptor_for, acceptors, client_config};
-use crate::tickets::SharedResumption;
+use crate::test_identity::{
+    able_client, accept, acceptor_for, acceptors, client_config, resumption,
+};
 
 const KEY_AUTHORIZATION: &str =
     "evaGxfADs6pSRb2LAv9IZf17Dt3juxGJ-PCt92wr-oA.NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs";
@@ -218,9 +217,8 @@ fn names_that_nobody_has_are_validated_all_the_same() {
 
 #[test]
 fn who_speaks_the_protocol_itself_keeps_it() {
-    let resumption = SharedResumption::new(Duration::from_secs(3600), 64).expect("a key");
     let speaking = SiteGroup { alpn: &[ACME_TLS], ..SiteGroup::default() };
-    let mut acceptors = Acceptors::new(acceptor_for(&resumption, &speaking));
+    let mut acceptors = Acceptors::new(acceptor_for(&resumption(), &speaking));
     let challenges = Challenges::default();
     challenges.present_tls_alpn("b.example", KEY_AUTHORIZATION).expect("room");
     acceptors.answer(&challenges);

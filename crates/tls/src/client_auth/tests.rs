@@ -1,10 +1,8 @@
 //! Handshakes of clients that show certificates, and the sessions they leave.
 
-use std::time::Duration;
-
 use kettle_kernel::ktls::Version;
 use rcgen::SanType;
-use rustls::client::{Resumption as ClientResumption, Tls12Resumption};
+use rustls::client::Tls12Resumption;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{AlertDescription, ClientConfig, ClientConnection};
 use rustls_pki_types::ServerName;
@@ -12,11 +10,11 @@ use rustls_pki_types::pem::PemObject;
 
 use super::*;
 use crate::acceptors::Acceptors;
-use crate::policy::{Policy, SiteGroup};
+use crate::policy::SiteGroup;
 use crate::session::Resumption;
 use crate::test_identity::{
-    Authority, ClientCertificate, Connected, Files, Refused, able_client, accept, accept_in_pieces,
-    acceptor_with, client_parameters,
+    self, ALL_MEANS, Authority, ClientCertificate, Connected, Files, Refused, able_client, accept,
+    accept_in_pieces, acceptor_with, client_parameters, only, resumption,
 };
 use crate::tickets::SharedResumption;
 
@@ -42,10 +40,6 @@ fn required(authorities: &[&Authority]) -> ClientAuth {
     }
 }
 
-fn resumption() -> SharedResumption {
-    SharedResumption::new(Duration::from_secs(3600), 64).expect("a key")
-}
-
 fn acceptors(version: Version, client_auth: Option<&ClientAuth>) -> Acceptors {
     acceptors_of(version, client_auth, &resumption())
 }
@@ -55,9 +49,8 @@ fn acceptors_of(
     client_auth: Option<&ClientAuth>,
     resumption: &SharedResumption,
 ) -> Acceptors {
-    let policy = Policy { versions: vec![version], ..Policy::default() };
     let group = SiteGroup { client_auth, ..SiteGroup::default() };
-    acceptor_with(&policy, resumption, &group).into()
+    acceptor_with(&only(version), resumption, &group).into()
 }
 
 fn client(certificate: Option<&ClientCertificate>) -> ClientConfig {
@@ -274,17 +267,8 @@ fn long_flights_in_many_records_leave_what_is_behind_them_alone() {
     }
 }
 
-/// A way to resume: the version, and what the client keeps.
-const ALL_MEANS: [(Version, Tls12Resumption, Resumption); 3] = [
-    (Version::Tls13, Tls12Resumption::Disabled, Resumption::Ticket),
-    (Version::Tls12, Tls12Resumption::SessionIdOrTickets, Resumption::Ticket),
-    (Version::Tls12, Tls12Resumption::SessionIdOnly, Resumption::SessionId),
-];
-
 fn remembering(certificate: &ClientCertificate, kept: Tls12Resumption) -> Arc<ClientConfig> {
-    let mut config = client(Some(certificate));
-    config.resumption = ClientResumption::in_memory_sessions(64).tls12_resumption(kept);
-    Arc::new(config)
+    test_identity::remembering(client(Some(certificate)), kept)
 }
 
 #[test]
@@ -403,7 +387,7 @@ fn session_made_for_another_audience_is_not_resumed() {
         ("a list changed", with(Some(&empty_list)), with(Some(&longer_list))),
     ];
     for (version, kept, resumed) in ALL_MEANS {
-        let policy = Policy { versions: vec![version], ..Policy::default() };
+        let policy = only(version);
         for (case, before, after) in rows {
             let resumption = resumption();
             let client = remembering(&alice, kept);

@@ -1,7 +1,6 @@
 use std::cell::Cell;
 use std::io::Read as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use flate2::read::ZlibDecoder;
 use rcgen::PKCS_ECDSA_P256_SHA256;
@@ -11,11 +10,8 @@ use rustls::sign::SingleCertAndKey;
 use rustls::{ClientConfig, ServerConfig};
 
 use super::*;
-use crate::acceptors::{Acceptor, Acceptors};
-use crate::identity::Identities;
 use crate::policy::{Policy, SiteGroup};
-use crate::test_identity::{able_client, accept, handshake, identity};
-use crate::tickets::SharedResumption;
+use crate::test_identity::{able_client, accept, acceptor_with, handshake, identity, resumption};
 
 thread_local! {
     static DECOMPRESSED: Cell<usize> = const { Cell::new(0) };
@@ -135,13 +131,7 @@ fn a_chain_that_two_have_is_kept_until_both_are_gone() {
 fn sites_compress_only_where_the_policy_says_so() {
     for certificate_compression in [true, false] {
         let policy = Policy { certificate_compression, ..Policy::default() };
-        let mut identities = Identities::new();
-        let site = vec![identity(&["a.example"], &PKCS_ECDSA_P256_SHA256)];
-        identities.add_site(&["a.example".to_owned()], true, site);
-        let resumption = SharedResumption::new(Duration::from_secs(3600), 64).unwrap();
-        let group = SiteGroup::default();
-        let acceptor = Acceptor::for_group(&policy, identities.into(), &resumption, &group);
-        let acceptors = Acceptors::from(acceptor.unwrap());
+        let acceptors = acceptor_with(&policy, &resumption(), &SiteGroup::default()).into();
         let client = client(&[&Client::Brotli]);
         let count = decompressed(|| drop(accept(&client, "a.example", &acceptors).unwrap()));
         assert_eq!(count, usize::from(certificate_compression));

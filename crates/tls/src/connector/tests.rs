@@ -17,20 +17,15 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 use crate::acceptors::{Acceptor, Acceptors};
-use crate::identity::Identities;
 use crate::policy::SiteGroup;
 use crate::stream::{Accepting, Filled, Handshaking, Stream, StreamError};
-use crate::test_identity::{Authority, Files, parameters};
+use crate::test_identity::{Authority, Files, only, parameters, resumption, site_of};
 use crate::tickets::SharedResumption;
 use crate::trust::Roots;
 
 const VERSIONS: [Version; 2] = [Version::Tls12, Version::Tls13];
 
 type Outcome = Result<Box<Stream>, StreamError>;
-
-fn only(version: Version) -> Policy {
-    Policy { versions: vec![version], ..Policy::default() }
-}
 
 /// A certificate that is good for a hundred years.
 fn lasting(names: &[&str]) -> CertificateParams {
@@ -83,10 +78,17 @@ fn connector(policy: &Policy, settings: ConnectorSettings<'_>) -> Connector {
 }
 
 fn acceptors(policy: &Policy, identity: &Arc<Identity>, group: &SiteGroup<'_>) -> Acceptors {
-    let mut identities = Identities::new();
-    identities.add_site(&["a.example".to_owned()], true, vec![Arc::clone(identity)]);
-    let resumption = SharedResumption::new(Duration::from_secs(3600), 64).expect("a key");
-    Acceptor::for_group(policy, identities.into(), &resumption, group).expect("valid").into()
+    acceptors_for(policy, identity, &resumption(), group)
+}
+
+fn acceptors_for(
+    policy: &Policy,
+    identity: &Arc<Identity>,
+    resumption: &SharedResumption,
+    group: &SiteGroup<'_>,
+) -> Acceptors {
+    let site = site_of(vec![Arc::clone(identity)]);
+    Acceptor::for_group(policy, site, resumption, group).expect("valid").into()
 }
 
 /// A server that asks for nothing in particular.

@@ -1,26 +1,17 @@
 //! Handshakes that fail, as a peer that means ill can make them.
 
-use std::time::Duration;
-
 use kettle_kernel::ktls::Cipher;
 use proptest::prelude::*;
-use rcgen::PKCS_ECDSA_P256_SHA256;
 use rustls::client::{Resumption as ClientResumption, Tls12Resumption};
 use rustls::{ClientConnection, Error, ServerConfig};
 use rustls_pki_types::ServerName;
 
 use super::*;
-use crate::identity::Identities;
 use crate::policy::{Group, Policy, server_config};
-use crate::test_identity::{able_client, acceptors, handshake, identity};
-use crate::tickets::SharedResumption;
+use crate::test_identity::{able_client, acceptors, handshake, only, own_site, resumption};
 
 fn config(policy: &Policy) -> Arc<ServerConfig> {
-    let mut identities = Identities::new();
-    let site = vec![identity(&["a.example"], &PKCS_ECDSA_P256_SHA256)];
-    identities.add_site(&["a.example".to_owned()], true, site);
-    let resumption = SharedResumption::new(Duration::from_secs(3600), 64).expect("a key");
-    server_config(policy, identities.into(), &resumption).expect("valid")
+    server_config(policy, own_site(), &resumption()).expect("valid")
 }
 
 fn client_hello() -> Vec<u8> {
@@ -73,8 +64,7 @@ fn last_words(
     has_changed_cipher: bool,
     sent: &[u8],
 ) -> Error {
-    let policy =
-        Policy { versions: vec![Version::Tls12], suites: vec![cipher], ..Policy::default() };
+    let policy = Policy { suites: vec![cipher], ..only(Version::Tls12) };
     let config = config(&policy);
     let mut client = able_client();
     client.resumption = ClientResumption::in_memory_sessions(8).tls12_resumption(kept);

@@ -1,7 +1,5 @@
 //! Handshakes in memory under different policies.
 
-use std::time::Duration;
-
 use rcgen::{PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256};
 use rustls::client::{
     ClientSessionMemoryCache, ClientSessionStore, Resumption as ClientResumption,
@@ -13,20 +11,13 @@ use rustls::{ServerConnection, SignatureScheme};
 use rustls_pki_types::ServerName;
 
 use super::*;
-use crate::test_identity::{able_client, client_config, handshake, identity};
-
-fn resumption() -> SharedResumption {
-    SharedResumption::new(Duration::from_secs(3600), 64).expect("a key")
-}
+use crate::test_identity::{
+    able_client, client_config, handshake, identity, only, resumption, site_of,
+};
 
 fn identities() -> Arc<Identities> {
-    let mut identities = Identities::new();
-    let both = vec![
-        identity(&["a.example"], &PKCS_ECDSA_P256_SHA256),
-        identity(&["a.example"], &PKCS_RSA_SHA256),
-    ];
-    identities.add_site(&["a.example".to_owned()], true, both);
-    Arc::new(identities)
+    let of = |algorithm| identity(&["a.example"], algorithm);
+    site_of(vec![of(&PKCS_ECDSA_P256_SHA256), of(&PKCS_RSA_SHA256)])
 }
 
 fn server(policy: &Policy) -> Arc<ServerConfig> {
@@ -43,10 +34,6 @@ fn suite_of(connection: &ServerConnection) -> CipherSuite {
 
 fn group_of(connection: &ServerConnection) -> NamedGroup {
     connection.negotiated_key_exchange_group().expect("a group").name()
-}
-
-fn only(version: Version) -> Policy {
-    Policy { versions: vec![version], ..Policy::default() }
 }
 
 #[test]

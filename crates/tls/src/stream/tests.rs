@@ -22,7 +22,6 @@ use std::time::Duration;
 use kettle_kernel::ktls::{self, Version};
 use kettle_kernel::pipe::Pipe;
 use kettle_kernel::probe::Capabilities;
-use rcgen::PKCS_ECDSA_P256_SHA256;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::crypto::aws_lc_rs;
 use rustls::kernel::KernelConnection;
@@ -37,12 +36,10 @@ use crate::acceptors::Acceptor;
 use crate::buffers::Queue;
 use crate::control;
 use crate::handshake::{Established, Handshake, Step};
-use crate::identity::Identities;
 use crate::policy::{Policy, server_config};
 use crate::records::raw::RawSealer;
 use crate::records::{AES_GCM_RECORDS_MAX, ContentType, Keys, RecordOpener, whole_record_bytes};
-use crate::test_identity::{client_config, identity};
-use crate::tickets::SharedResumption;
+use crate::test_identity::{client_config, own_site, resumption};
 
 const TLS13: CipherSuite = CipherSuite::TLS13_AES_128_GCM_SHA256;
 const TLS12: CipherSuite = CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256;
@@ -89,17 +86,22 @@ fn connection_at(suite: CipherSuite, sequence: u64) -> (Stream, ByHand) {
     established.sealer.skip_records(sequence - established.sealer.sequence());
     let version = established.session.version;
     let keys = Keys::new(version, sequence, &secrets.rx.1).expect("a suite");
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let peer = Peer::connect(listener.local_addr().expect("bound")).expect("a connection");
+    let (socket, peer) = sockets();
     peer.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
-    let (socket, _) = listener.accept().expect("a connection");
-    socket.set_nonblocking(true).expect("a mode");
-    let socket = TcpStream::from_std(socket).expect("a runtime");
     let opener = RecordOpener::new(&keys).expect("a suite");
     let sending = Keys::new(version, secrets.tx.0, &secrets.tx.1).expect("a suite");
     let sealer = RawSealer::new(&sending);
     let peer = ByHand { socket: peer, opener, sealer, updater, version, received: Vec::new() };
     (Stream::new(socket, established, control::Peer::Client), peer)
+}
+
+/// Both ends of a connection: ours, and the peer's.
+fn sockets() -> (TcpStream, Peer) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let peer = Peer::connect(listener.local_addr().expect("bound")).expect("a connection");
+    let (socket, _) = listener.accept().expect("a connection");
+    socket.set_nonblocking(true).expect("a mode");
+    (TcpStream::from_std(socket).expect("a runtime"), peer)
 }
 
 pub(crate) fn handshake_in_memory(
@@ -133,11 +135,7 @@ pub(crate) fn handshake_in_memory(
 }
 
 fn server_of() -> Arc<ServerConfig> {
-    let mut identities = Identities::new();
-    let site = vec![identity(&["a.example"], &PKCS_ECDSA_P256_SHA256)];
-    identities.add_site(&["a.example".to_owned()], true, site);
-    let resumption = SharedResumption::new(Duration::from_secs(3600), 64).expect("a key");
-    server_config(&Policy::default(), identities.into(), &resumption).expect("valid")
+    server_config(&Policy::default(), own_site(), &resumption()).expect("valid")
 }
 
 /// Offers one suite only, so that the server has no choice.

@@ -7,16 +7,13 @@ use std::process::{Command, Stdio};
 use kettle_tls::stream::{Accepting, Handshaking};
 use kettle_tls::{Acceptors, Challenges};
 
-use crate::harness::acceptor;
+use crate::harness::{accepted, acceptor};
 
 const KEY_AUTHORIZATION: &str = "token.thumbprint";
 
 /// Answers one handshake; true if it was that of a challenge.
 async fn answer(listener: &TcpListener, acceptors: &Acceptors) -> bool {
-    let (socket, _) = listener.accept().unwrap();
-    socket.set_nonblocking(true).unwrap();
-    let socket = tokio::net::TcpStream::from_std(socket).unwrap();
-    let mut accepting = Accepting::begin(socket, &[], acceptors).unwrap();
+    let mut accepting = Accepting::begin(accepted(listener), &[], acceptors).unwrap();
     loop {
         if poll_fn(|context| accepting.poll_progress(context)).await.is_err() {
             return false;

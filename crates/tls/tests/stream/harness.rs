@@ -3,20 +3,19 @@
 use std::future::poll_fn;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use kettle_kernel::probe::Capabilities;
 use kettle_tls::stream::{Accepting, Filled, Handshaking, Stream, StreamError};
 use kettle_tls::{Acceptor, Cipher, Version};
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rcgen::{CertifiedKey, KeyPair};
+use rustls::crypto::aws_lc_rs;
 use rustls::{
-    CipherSuite, ClientConfig, ClientConnection, DigitallySignedStruct, Error, ServerConfig,
-    SignatureScheme, StreamOwned,
+    CipherSuite, ClientConfig, ClientConnection, RootCertStore, ServerConfig, StreamOwned,
 };
-use rustls_pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls_pki_types::{PrivatePkcs8KeyDer, ServerName};
 
 /// Every pair that kettle offers.
 pub const SUITES: [(Version, Cipher, CipherSuite); 6] = [
@@ -51,10 +50,22 @@ pub async fn accept(listener: &TcpListener) -> Box<Stream> {
     accept_with(listener, &acceptor()).await
 }
 
-pub async fn accept_with(listener: &TcpListener, acceptor: &Acceptor) -> Box<Stream> {
+/// The next connection, before it.
+pub fn accepted(listener: &TcpListener) -> tokio::net::TcpStream {
     let (socket, _) = listener.accept().unwrap();
     socket.set_nonblocking(true).unwrap();
-    let socket = tokio::net::TcpStream::from_std(socket).unwrap();
+    tokio::net::TcpStream::from_std(socket).unwrap()
+}
+
+/// Both ends of a TCP connection: ours, and the peer's.
+pub fn sockets() -> (tokio::net::TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (accepted(&listener), peer)
+}
+
+pub async fn accept_with(listener: &TcpListener, acceptor: &Acceptor) -> Box<Stream> {
+    let socket = accepted(listener);
     handshake(Accepting::begin(socket, &[], &acceptor.clone().into()).unwrap()).await.unwrap()
 }
 
@@ -72,40 +83,43 @@ pub async fn handshake(mut accepting: Accepting) -> Result<Box<Stream>, StreamEr
 
 /// A client before its handshake.
 pub fn client_connection(address: SocketAddr, suite: CipherSuite) -> Client {
-    let config = ClientConfig::builder_with_provider(provider_of(suite).into())
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AnyCertificate))
-        .with_no_client_auth();
-    let name = ServerName::try_from("localhost").unwrap();
     let socket = TcpStream::connect(address).unwrap();
     socket.set_nodelay(true).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
-    let recorded = Recorded { socket, received: Arc::default() };
-    StreamOwned::new(ClientConnection::new(config.into(), name).unwrap(), recorded)
+    StreamOwned::new(client_of(suite), Recorded { socket, received: Arc::default() })
 }
 
-/// Offers one suite only, so that the server has no choice.
-pub fn provider_of(suite: CipherSuite) -> CryptoProvider {
+/// The same without a socket. It offers one suite only, so that the server has no choice.
+pub fn client_of(suite: CipherSuite) -> ClientConnection {
     let mut provider = aws_lc_rs::default_provider();
     provider.cipher_suites.retain(|offered| offered.suite() == suite);
-    provider
+    let mut roots = RootCertStore::empty();
+    roots.add(CERTIFIED.cert.der().clone()).unwrap();
+    let config = ClientConfig::builder_with_provider(provider.into())
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").unwrap();
+    ClientConnection::new(config.into(), name).unwrap()
 }
+
+/// The certificate of all servers here, which all clients trust.
+static CERTIFIED: LazyLock<CertifiedKey<KeyPair>> =
+    LazyLock::new(|| rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap());
 
 pub fn acceptor() -> Acceptor {
     Acceptor::new(&server_config(), &[Version::Tls12, Version::Tls13])
 }
 
-/// A server that can do everything, with a certificate of its own.
+/// A server that can do everything.
 pub fn server_config() -> ServerConfig {
-    let certified = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
-    let key = PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der());
+    let key = PrivatePkcs8KeyDer::from(CERTIFIED.signing_key.serialize_der());
     ServerConfig::builder_with_provider(aws_lc_rs::default_provider().into())
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(vec![certified.cert.der().clone()], key.into())
+        .with_single_cert(vec![CERTIFIED.cert.der().clone()], key.into())
         .unwrap()
 }
 
@@ -198,44 +212,6 @@ pub fn has_ktls() -> Option<Capabilities> {
         None => return Some(capabilities),
     }
     None
-}
-
-#[derive(Debug)]
-pub struct AnyCertificate;
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        aws_lc_rs::default_provider().signature_verification_algorithms.supported_schemes()
-    }
 }
 
 /// The time a test waits for the other side.

@@ -19,7 +19,7 @@ use tokio::net::TcpStream;
 use crate::client::{connector, offer};
 use crate::harness::{
     SUITES, accept_with, close, connect, flush, has_ktls, pattern, read_to_close_notify, receive,
-    server_config,
+    server_config, sockets,
 };
 
 async fn kernel_write(stream: &mut Stream, mut bytes: &[u8], more: bool) {
@@ -183,12 +183,8 @@ async fn a_pipe_is_sent_only_by_a_kernel_that_has_the_key() {
 
 /// A plain connection whose other end sends `bytes` and ends.
 fn backend_that_sends(bytes: Vec<u8>) -> (TcpStream, JoinHandle<()>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let socket = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    socket.set_nonblocking(true).unwrap();
-    let (mut source, _) = listener.accept().unwrap();
-    let thread = std::thread::spawn(move || source.write_all(&bytes).unwrap());
-    (TcpStream::from_std(socket).unwrap(), thread)
+    let (socket, mut source) = sockets();
+    (socket, std::thread::spawn(move || source.write_all(&bytes).unwrap()))
 }
 
 /// In TLS 1.2 AES-GCM the nonce of a record is what it begins with.

@@ -1,34 +1,18 @@
 //! Bytes that were read before the handshake, given in: a peeked hello, and whatever stood behind it.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 
 use kettle_tls::stream::Accepting;
-use rustls::{ClientConfig, ClientConnection, Stream};
-use rustls_pki_types::ServerName;
+use rustls::Stream;
 
-use crate::harness::{AnyCertificate, SUITES, acceptor, flush, handshake, provider_of, receive};
-
-/// Returns the first bytes of a client that reads nothing yet, and the connection from which they come.
-fn client(suite: rustls::CipherSuite) -> ClientConnection {
-    let config = ClientConfig::builder_with_provider(provider_of(suite).into())
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AnyCertificate))
-        .with_no_client_auth();
-    ClientConnection::new(config.into(), ServerName::try_from("localhost").unwrap()).unwrap()
-}
+use crate::harness::{SUITES, acceptor, client_of, flush, handshake, receive, sockets};
 
 #[tokio::test]
 async fn hello_may_have_been_read_before_in_whole_or_in_part() {
     for (_, _, suite) in SUITES {
         for part in [0, 1, 4, 5, 6, 100, usize::MAX] {
-            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-            let (socket, _) = listener.accept().unwrap();
-            let mut client = client(suite);
+            let (socket, mut peer) = sockets();
+            let mut client = client_of(suite);
             let mut hello = Vec::new();
             client.write_tls(&mut hello).unwrap();
             let (before, after) = hello.split_at(part.min(hello.len()));
@@ -41,8 +25,6 @@ async fn hello_may_have_been_read_before_in_whole_or_in_part() {
                 stream.read_exact(&mut answer).unwrap();
                 answer
             });
-            socket.set_nonblocking(true).unwrap();
-            let socket = tokio::net::TcpStream::from_std(socket).unwrap();
             let accepting = Accepting::begin(socket, &before, &acceptor().into()).unwrap();
             let mut stream = handshake(accepting).await.unwrap();
             assert_eq!(receive(&mut stream, 4).await, b"ping");
@@ -58,10 +40,8 @@ async fn half_a_record_behind_the_hello_is_not_lost() {
     let suite = rustls::CipherSuite::TLS13_AES_128_GCM_SHA256;
     // The client's change_cipher_spec may come any time (RFC 8446 §5): here half of it came with the hello.
     for half in 1..CHANGE_CIPHER_SPEC.len() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (socket, _) = listener.accept().unwrap();
-        let mut client = client(suite);
+        let (socket, mut peer) = sockets();
+        let mut client = client_of(suite);
         let mut received = Vec::new();
         client.write_tls(&mut received).unwrap();
         let (before, after) = CHANGE_CIPHER_SPEC.split_at(half);
@@ -81,8 +61,6 @@ async fn half_a_record_behind_the_hello_is_not_lost() {
             peer.write_all(flight.strip_prefix(&CHANGE_CIPHER_SPEC).unwrap()).unwrap();
             peer
         });
-        socket.set_nonblocking(true).unwrap();
-        let socket = tokio::net::TcpStream::from_std(socket).unwrap();
         let accepting = Accepting::begin(socket, &received, &acceptor().into()).unwrap();
         let mut stream = handshake(accepting).await.unwrap();
         assert_eq!(receive(&mut stream, 4).await, b"ping", "{half}");

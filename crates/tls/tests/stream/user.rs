@@ -12,7 +12,7 @@ use kettle_kernel::transfer::Wait;
 use kettle_tls::stream::{FileRecords, Filled, StreamError};
 
 use crate::harness::{
-    PATIENCE, SUITES, close, connect, fill, flush, pattern, read_to_close_notify, receive,
+    PATIENCE, SUITES, close, connect, fill, flush, pattern, read_to_close_notify, receive, sockets,
 };
 
 #[tokio::test]
@@ -89,11 +89,8 @@ async fn a_socket_is_received_straight_into_records() {
     for (_, _, suite) in SUITES {
         let (mut stream, client) =
             connect(suite, |client| read_to_close_notify(client).unwrap()).await;
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let backend = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        backend.set_nonblocking(true).unwrap();
-        let backend = tokio::net::TcpStream::from_std(backend).unwrap();
-        let (mut source, sent) = (listener.accept().unwrap().0, content.clone());
+        let (backend, mut source) = sockets();
+        let sent = content.clone();
         let source = std::thread::spawn(move || source.write_all(&sent).unwrap());
         loop {
             backend.readable().await.unwrap();

@@ -36,12 +36,9 @@ fn by_clock(version: Version, trust: Trust) -> (Connector, Arc<SetClock>) {
 
 /// A server whose tickets are good for longer than any of the tests.
 fn serving_long(identity: &Arc<Identity>) -> Acceptors {
-    let mut identities = Identities::new();
-    identities.add_site(&["a.example".to_owned()], true, vec![Arc::clone(identity)]);
     let week = Duration::from_secs(7 * DAY);
     let resumption = SharedResumption::new(week, 64).expect("a key");
-    let (policy, group) = (Policy::default(), SiteGroup::default());
-    Acceptor::for_group(&policy, identities.into(), &resumption, &group).expect("valid").into()
+    acceptors_for(&Policy::default(), identity, &resumption, &SiteGroup::default())
 }
 
 #[tokio::test]

@@ -5,21 +5,13 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::task::Poll;
 
-use super::{Peer, TcpListener, TcpStream, server_of};
+use super::{Peer, TcpStream, server_of, sockets};
 use crate::acceptors::Acceptor;
 use crate::connector::{Connector, ConnectorSettings, ResumeBy, Trust};
 use crate::pin::Pin;
 use crate::policy::Policy;
 use crate::stream::accept::{HANDSHAKE_BYTES_MAX, TOO_MUCH};
 use crate::stream::{Accepting, ClosingSocket, ConnectStep, Connecting, Handshaking, StreamError};
-
-fn sockets() -> (TcpStream, Peer) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let peer = Peer::connect(listener.local_addr().expect("bound")).expect("a connection");
-    let (socket, _) = listener.accept().expect("a connection");
-    socket.set_nonblocking(true).expect("a mode");
-    (TcpStream::from_std(socket).expect("a runtime"), peer)
-}
 
 /// Says so much, and ends.
 fn speak(mut peer: Peer, bytes: usize) -> std::thread::JoinHandle<Peer> {

@@ -3,10 +3,11 @@
 use kettle_kernel::ktls::Version;
 use rustls::client::Tls12Resumption;
 
-use super::lifetime::{ALL_MEANS, client, policy};
+use super::lifetime::client;
 use super::*;
 use crate::rustls_callbacks::TicketEpoch;
 use crate::session::Resumption;
+use crate::test_identity::{ALL_MEANS, only};
 
 /// A host by its clocks, which stand until they are set.
 struct Host {
@@ -106,7 +107,7 @@ fn chain_over_two_hosts_ends_two_periods_after_the_full_handshake() {
         let at = |host: &Host, wall| {
             let _ = host.at_wall(wall);
             let fixture = Fixture { shared: host.shared.clone(), time: Arc::default() };
-            super::lifetime::connect(&client, &fixture.acceptor(&policy(version)))
+            super::lifetime::connect(&client, &fixture.acceptor(&only(version)))
         };
         assert_eq!(at(&here, 100.2), Resumption::Full);
         for (host, wall) in [(&there, 100.3), (&here, 100.9), (&there, 101.5), (&here, 101.99)] {
@@ -124,7 +125,7 @@ fn session_of_a_clock_ahead_is_resumed_here_and_not_made_younger() {
     let at = |host: &Host, wall| {
         let _ = host.at_wall(wall);
         let fixture = Fixture { shared: host.shared.clone(), time: Arc::default() };
-        super::lifetime::connect(&client, &fixture.acceptor(&policy(Version::Tls13)))
+        super::lifetime::connect(&client, &fixture.acceptor(&only(Version::Tls13)))
     };
     assert_eq!(at(&ahead, 101.1), Resumption::Full);
     assert_eq!(at(&here, 100.9), Resumption::Ticket);

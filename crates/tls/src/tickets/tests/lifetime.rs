@@ -1,45 +1,25 @@
 //! The time for which sessions live when real handshakes resume them, one after the other and by every means.
 
 use kettle_kernel::ktls::{Cipher, Version};
-use rcgen::PKCS_ECDSA_P256_SHA256;
-use rustls::client::{Resumption as ClientResumption, Tls12Resumption};
+use rustls::client::Tls12Resumption;
 use rustls::{ClientConfig, ClientConnection};
 use rustls_pki_types::ServerName;
 
 use super::*;
 use crate::acceptors::{Acceptor, Acceptors};
 use crate::handshake::{Handshake, Step};
-use crate::identity::Identities;
 use crate::policy::{Policy, server_config};
 use crate::session::Resumption;
-use crate::test_identity::{able_client, accept, identity};
-
-/// A way to resume: the version, and what the client keeps.
-pub(super) type Means = (Version, Tls12Resumption, Resumption);
-
-pub(super) const ALL_MEANS: [Means; 3] = [
-    (Version::Tls13, Tls12Resumption::Disabled, Resumption::Ticket),
-    (Version::Tls12, Tls12Resumption::SessionIdOrTickets, Resumption::Ticket),
-    (Version::Tls12, Tls12Resumption::SessionIdOnly, Resumption::SessionId),
-];
+use crate::test_identity::{ALL_MEANS, able_client, accept, only, own_site, remembering};
 
 pub(super) fn client(kept: Tls12Resumption) -> Arc<ClientConfig> {
-    let mut config = able_client();
-    config.resumption = ClientResumption::in_memory_sessions(64).tls12_resumption(kept);
-    Arc::new(config)
-}
-
-pub(super) fn policy(version: Version) -> Policy {
-    Policy { versions: vec![version], ..Policy::default() }
+    remembering(able_client(), kept)
 }
 
 impl Fixture {
     /// Returns what a start or a reload makes: another configuration, with a certificate of its own.
     pub(super) fn acceptor(&self, policy: &Policy) -> Acceptor {
-        let mut identities = Identities::new();
-        let site = vec![identity(&["a.example"], &PKCS_ECDSA_P256_SHA256)];
-        identities.add_site(&["a.example".to_owned()], true, site);
-        let config = server_config(policy, identities.into(), &self.shared);
+        let config = server_config(policy, own_site(), &self.shared);
         Acceptor::new(&config.expect("a configuration"), &Policy::default().versions)
     }
 
@@ -63,7 +43,7 @@ pub(super) fn connect(client: &Arc<ClientConfig>, acceptor: &Acceptor) -> Resump
 fn chain_of_resumptions_ends_two_periods_after_the_full_handshake() {
     for (version, kept, resumed) in ALL_MEANS {
         let fixture = Fixture::new();
-        let (client, acceptor) = (client(kept), fixture.acceptor(&policy(version)));
+        let (client, acceptor) = (client(kept), fixture.acceptor(&only(version)));
         let at = |periods| fixture.connect_at(periods, &client, &acceptor);
         assert_eq!(at(0.0), Resumption::Full);
         for periods in [0.0, 0.5, 0.99, 1.0, 1.5, 1.99] {
@@ -82,8 +62,7 @@ fn session_ends_in_time_whatever_was_reloaded_between() {
         let fixture = Fixture::new();
         let client = client(kept);
         // Each reload reads another certificate.
-        let at =
-            |periods| fixture.connect_at(periods, &client, &fixture.acceptor(&policy(version)));
+        let at = |periods| fixture.connect_at(periods, &client, &fixture.acceptor(&only(version)));
         assert_eq!(at(0.9), Resumption::Full);
         assert_eq!(at(1.0), resumed, "{version:?}");
         assert_eq!(at(1.9), resumed, "{version:?}");
@@ -101,7 +80,7 @@ fn session_that_nobody_used_is_over_after_two_periods() {
             (0.9, 3.0, Resumption::Full),
         ] {
             let fixture = Fixture::new();
-            let (client, acceptor) = (client(kept), fixture.acceptor(&policy(version)));
+            let (client, acceptor) = (client(kept), fixture.acceptor(&only(version)));
             assert_eq!(fixture.connect_at(begun, &client, &acceptor), Resumption::Full);
             let outcome = fixture.connect_at(used, &client, &acceptor);
             assert_eq!(outcome, expected, "{version:?} of {begun} at {used}");
@@ -113,8 +92,8 @@ fn session_that_nobody_used_is_over_after_two_periods() {
 fn ticket_for_a_session_resumed_by_id_ends_with_the_session() {
     let fixture = Fixture::new();
     let client = client(Tls12Resumption::SessionIdOrTickets);
-    let without = Policy { tickets_per_handshake: 0, ..policy(Version::Tls12) };
-    let with_tickets = fixture.acceptor(&policy(Version::Tls12));
+    let without = Policy { tickets_per_handshake: 0, ..only(Version::Tls12) };
+    let with_tickets = fixture.acceptor(&only(Version::Tls12));
     let begun = fixture.connect_at(0.0, &client, &fixture.acceptor(&without));
     assert_eq!(begun, Resumption::Full);
     assert_eq!(fixture.connect_at(1.5, &client, &with_tickets), Resumption::SessionId);
@@ -127,7 +106,7 @@ fn full_handshake_begins_anew_though_an_old_session_was_offered() {
     for (version, kept, resumed) in ALL_MEANS {
         let fixture = Fixture::new();
         let client = client(kept);
-        let only = |cipher| Policy { suites: vec![cipher], ..policy(version) };
+        let only = |cipher| Policy { suites: vec![cipher], ..only(version) };
         let before = fixture.acceptor(&only(Cipher::Aes128Gcm));
         // The session is known and of no use: another suite is agreed on.
         let after = fixture.acceptor(&only(Cipher::Aes256Gcm));
@@ -140,7 +119,7 @@ fn full_handshake_begins_anew_though_an_old_session_was_offered() {
 #[test]
 fn connections_in_turns_on_one_thread_do_not_mix_their_sessions() {
     let fixture = Fixture::new();
-    let acceptor = fixture.acceptor(&policy(Version::Tls13));
+    let acceptor = fixture.acceptor(&only(Version::Tls13));
     let (old, new) = (client(Tls12Resumption::Disabled), client(Tls12Resumption::Disabled));
     assert_eq!(fixture.connect_at(0.5, &old, &acceptor), Resumption::Full);
     // A resumed connection whose hello alone has been processed, when another one is begun.

@@ -164,11 +164,8 @@ pub struct Plain(TcpStream);
 impl Plain {
     /// With its other end.
     pub fn connect() -> (Self, tokio::net::TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (socket, _) = listener.accept().unwrap();
-        socket.set_nonblocking(true).unwrap();
-        (Self(peer), tokio::net::TcpStream::from_std(socket).unwrap())
+        let (socket, peer) = crate::harness::sockets();
+        (Self(peer), socket)
     }
 }
 
