@@ -179,7 +179,8 @@ impl ObjectHead {
             stale_while_revalidate: rest.u64()?,
             stale_if_error: rest.u64()?,
         };
-        let (status, is_for_everybody) = (rest.u16()?, rest.u16()? != 0);
+        let status = rest.u16()?;
+        let is_for_everybody = rest.u16()? != 0;
         let (vary_count, tag_count) = (rest.u16()?, rest.u16()?);
         let (key, lines, etag) = (rest.text()?, rest.bytes()?.to_vec(), rest.bytes()?.to_vec());
         // Each takes at least its length's bytes, so nothing is collected that the head does not hold.

@@ -61,7 +61,8 @@ impl Purges {
     /// The purges that a file of them tells of, as [`text`](Self::text) wrote it. A line that is
     /// not understood might have meant anything, so nothing older than it is used.
     pub(crate) fn read(text: &[u8]) -> Self {
-        let (mut table, mut last) = (Table::default(), FIRST_GENERATION);
+        let mut table = Table::default();
+        let mut last = FIRST_GENERATION;
         let mut is_damaged = false;
         for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let Some((generation, kind, text)) = parse(line) else {

@@ -24,7 +24,8 @@ fn open(folder: &Path) -> Arc<Store> {
 
 fn head(store: &Store, key: &str, value: Option<usize>) -> ObjectHead {
     let vary = value.map(|value| ("accept".to_owned(), value.to_string().into_bytes()));
-    let (generation, vary) = (store.generation(), vary.into_iter().collect());
+    let generation = store.generation();
+    let vary = vary.into_iter().collect();
     ObjectHead { key: key.into(), vary, status: 200, generation, ..ObjectHead::default() }
 }
 
@@ -249,7 +250,8 @@ fn what_it_costs_to_forget_a_key() {
                 scan(&store);
             }
             let each = |name: &dyn Fn(u32) -> String| {
-                let (mut times, used) = (Vec::new(), thread_cpu_time());
+                let mut times = Vec::new();
+                let used = thread_cpu_time();
                 for number in 0..TRIES {
                     let begun = Instant::now();
                     forget(&store, &name(number)).unwrap();

@@ -73,7 +73,8 @@ fn fills_until_it_is_killed() {
     let Some(directory) = env::var_os(DIRECTORY) else { return };
     let store = open(Path::new(&directory));
     for step in 0_u64.. {
-        let (key, fill) = (step % KEYS, u8::try_from(step % 251).unwrap());
+        let key = step % KEYS;
+        let fill = u8::try_from(step % 251).unwrap();
         let times = Times { age: fill.into(), ..Times::default() };
         let head = ObjectHead {
             key: key.to_string(),
@@ -154,7 +155,8 @@ fn forgets_until_it_is_killed() {
     let store = open(Path::new(&directory));
     let arrived = env::var(ROUND).unwrap().parse().unwrap();
     for step in 0_u64.. {
-        let (key, variant) = (step % FORGOTTEN_KEYS, step % FORGOTTEN_VARIANTS);
+        let key = step % FORGOTTEN_KEYS;
+        let variant = step % FORGOTTEN_VARIANTS;
         let name = Name::of_key(&key.to_string());
         if step % 5 == 0 {
             store.forget(&Purge::Key(name));

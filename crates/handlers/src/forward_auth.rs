@@ -221,7 +221,8 @@ impl ForwardAuth {
         answer: Option<ResponseHead<Bytes>>,
     ) {
         let cookies = request.vouched.take().map(|it| it.cookies).unwrap_or_default();
-        let (by, fields) = (Arc::clone(&self.settings), Arc::default());
+        let by = Arc::clone(&self.settings);
+        let fields = Arc::default();
         request.vouched = Some(Box::new(Vouched { by, refused, fields, cookies, answer }));
     }
 
@@ -251,7 +252,8 @@ fn denied(
     configured: &ConfiguredFields,
 ) -> Stopped {
     let status = head.status();
-    let (is_redirect, has_body) = (status < 400, body.is_some());
+    let is_redirect = status < 400;
+    let has_body = body.is_some();
     let ready = if is_redirect { configured.for_redirects() } else { configured.for_errors() };
     let names = PASSED_ON.iter().chain(OF_BODY.iter().filter(|_| has_body));
     let mut fields = ResponseFields::ready(ready.clone());

@@ -247,14 +247,16 @@ fn refuse_success(answer: &mut Answer, request: &Request<'_>) {
         && (200..300).contains(&response.status)
     {
         let refused = error_page::plain(&501.into(), &request.client.request_id);
-        let (notes, held) = (response.notes.take(), mem::take(&mut response.held));
+        let notes = response.notes.take();
+        let held = mem::take(&mut response.held);
         *response = Response { notes, held, ..refused };
     }
 }
 
 /// Answers what is for no site: by a redirect to where it is, or by the page of whom the connection is with.
 async fn respond_without_site(files: &Files, router: &Router, request: &Request<'_>) -> Response {
-    let (head, id) = (&request.head, &request.client.request_id);
+    let head = &request.head;
+    let id = &request.client.request_id;
     // A client that came by HTTPS to a proxy in front would come back for ever.
     let is_plain = request.client.scheme == Scheme::Http;
     if let Some(redirect) = router.https_for(head).filter(|_| is_plain && head.has_target()) {

@@ -161,7 +161,8 @@ impl Router {
         let certificates = certificate_groups(config);
         let mut diagnostics = Vec::new();
         let mut sites = Vec::with_capacity(config.sites.len());
-        let (maps, choices) = (Arc::new(Maps::new(&config.maps)), BackendChoices::of(config));
+        let maps = Arc::new(Maps::new(&config.maps));
+        let choices = BackendChoices::of(config);
         let programs = AllPrograms::of(config.sites.iter().flat_map(|site| &site.routes));
         for (number, site) in config.sites.iter().enumerate() {
             let words = WordSource {
@@ -259,7 +260,8 @@ impl Router {
 
     /// Returns in words the file system of each root, and what is known about reading its files.
     pub fn disclosures(&self) -> Vec<(String, Disclosure)> {
-        let (mut lines, mut seen) = (Vec::new(), HashSet::new());
+        let mut lines = Vec::new();
+        let mut seen = HashSet::new();
         for route in self.sites.iter().flat_map(|site| &site.routes) {
             let Handler::Files(files) = &route.handler else { continue };
             let root = &files.root;

@@ -363,7 +363,8 @@ impl KeptStore {
             passed.keys.retain(|_, (until, _)| *until > now);
             passed.first_end = passed.keys.values().map(|(until, _)| *until).min();
         }
-        let (key, until) = (Name::of_key(key), now + time);
+        let key = Name::of_key(key);
+        let until = now + time;
         if passed.keys.len() >= PASSED_MAX && !passed.keys.contains_key(&key) {
             // The key that was asked for last is asked for again sooner than the others.
             let first = passed.keys.iter().min_by_key(|(_, (until, _))| *until);

@@ -21,7 +21,8 @@ impl Wake for Count {
 
 #[test]
 fn whoever_waits_is_woken_once_for_what_is_new() {
-    let (fill, count) = (fill(), Arc::new(Count::default()));
+    let fill = fill();
+    let count = Arc::new(Count::default());
     let waker = Waker::from(Arc::clone(&count));
     let mut context = Context::from_waker(&waker);
     let mut waiting = fill.wait();
@@ -41,7 +42,8 @@ fn whoever_waits_is_woken_once_for_what_is_new() {
 
 #[test]
 fn whoever_went_away_is_not_woken_and_leaves_the_place() {
-    let (fill, count) = (fill(), Arc::new(Count::default()));
+    let fill = fill();
+    let count = Arc::new(Count::default());
     let waker = Waker::from(Arc::clone(&count));
     let mut gone = fill.wait();
     assert!(gone.poll(&mut Context::from_waker(&waker), 0).is_pending());
@@ -83,7 +85,8 @@ fn readers_of_other_threads_see_every_byte_and_the_end() {
             let fill = fill.clone();
             thread::spawn(move || {
                 let waker = Waker::from(Arc::new(Unpark(thread::current())));
-                let (mut seen, mut waiting) = (0, fill.wait());
+                let mut seen = 0;
+                let mut waiting = fill.wait();
                 loop {
                     let mut next = pin!(poll_fn(|context| waiting.poll(context, seen)));
                     let progress = loop {

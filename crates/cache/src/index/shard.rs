@@ -107,7 +107,8 @@ impl Shard {
     ) -> Option<u64> {
         let at = self.by_name.get(&name).copied();
         let slot = self.slot_mut(at).filter(|slot| slot.serial == serial)?;
-        let (next, blocks) = (serial + 1, slot.blocks);
+        let next = serial + 1;
+        let blocks = slot.blocks;
         if next >> RENEWALS_BITS == serial >> RENEWALS_BITS {
             slot.serial = next;
             return Some(next);

@@ -274,7 +274,8 @@ proptest! {
     #[test]
     fn shards_do_what_one_list_does(steps in prop::collection::vec((0_usize..8, 0_usize..40, 0_u64..9_000), 1..300)) {
         let _panics = kettle_kernel::bug::panics();
-        let (index, mut model) = (Index::default(), Model::default());
+        let index = Index::default();
+        let mut model = Model::default();
         for (step, number, bytes) in steps {
             let name = one_of_a_few(number);
             let at = model.at(name);

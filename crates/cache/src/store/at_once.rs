@@ -124,7 +124,8 @@ impl Store {
         });
         let seen = read.and_then(|(page, more)| {
             let (head, body) = decoded(page, &more)?;
-            let (end, read_bytes) = (body.offset + body.bytes, page.len() + more.len());
+            let end = body.offset + body.bytes;
+            let read_bytes = page.len() + more.len();
             let is_whole = !is_read || read_bytes as u64 == end;
             if !is_whole || state.is_some_and(|state| state.stamp.bytes != end) || head.key != key {
                 return None;

@@ -229,7 +229,8 @@ type ReadHead = (ObjectHead, BodyExtent, FileState);
 fn is_as_written(file: &OwnedFd, body: BodyExtent) -> Result<bool, Errno> {
     let Some(expected) = body.sum else { return Ok(true) };
     let mut piece = vec![0; usize::try_from(body.bytes).unwrap_or(PIECE_BYTES).min(PIECE_BYTES)];
-    let (mut at, mut sum) = (body.offset, 0);
+    let mut at = body.offset;
+    let mut sum = 0;
     while at < body.offset + body.bytes {
         let bytes = read_at(file, &mut piece, at)?;
         if bytes == 0 {

@@ -73,7 +73,8 @@ impl Store {
         bytes: u64,
         is_relied_on: bool,
     ) -> Result<(OwnedFd, Claim), StoreError> {
-        let (reserved_bytes, bytes_max) = (bytes_on_disk(bytes), self.bytes_max());
+        let reserved_bytes = bytes_on_disk(bytes);
+        let bytes_max = self.bytes_max();
         self.reserve(reserved_bytes, bytes_max)?;
         let store = Arc::clone(self);
         let mut claim = Claim { store, temporary: None, reserved_bytes, room_bytes: 0, bytes_max };

@@ -69,7 +69,8 @@ impl Store {
     /// # Errors
     /// If the disk refuses to let it go.
     pub fn remove_key(&self, key: Name) -> Result<u64, StoreError> {
-        let (first, purged_at) = (key.first(), self.purges.key_purged_at(key));
+        let first = key.first();
+        let purged_at = self.purges.key_purged_at(key);
         let removed = {
             // A file that gets this name was linked before this removes it, or shows that it is
             // forgotten before it is linked: at no moment of its life a process that is killed

@@ -305,7 +305,8 @@ fn etag(route: &FileRoute, facts: &Facts, mark: Mark) -> String {
     let in_nanoseconds = |(seconds, nanoseconds): (i64, u64)| {
         i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
     };
-    let (modified, bytes) = (in_nanoseconds(identity.modified), identity.bytes);
+    let modified = in_nanoseconds(identity.modified);
+    let bytes = identity.bytes;
     let changed = in_nanoseconds(identity.changed);
     let form = facts.coding.map_or(String::new(), |coding| format!("-{}", token(coding)));
     match mark {

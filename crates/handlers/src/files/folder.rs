@@ -137,7 +137,8 @@ mod tests {
     fn a_folder_that_nobody_holds_any_more_is_closed_and_forgotten() {
         let root = tempfile::tempdir().unwrap();
         let (first, second) = (open(root.path()), open(root.path()));
-        let (key, left) = (first.key.unwrap(), Arc::downgrade(&first));
+        let key = first.key.unwrap();
+        let left = Arc::downgrade(&first);
         drop(first);
         assert!(folders().contains_key(&key));
         drop(second);

@@ -241,7 +241,8 @@ impl ReadyObject {
             None => Content::File(Arc::new(OpenFile::new(file, body.bytes, device))),
         };
         let (moment, checked, met) = (Cell::new(moment), Cell::new(now), Cell::default());
-        let (store, forms) = (Arc::clone(store), RefCell::default());
+        let store = Arc::clone(store);
+        let forms = RefCell::default();
         Rc::new(Self { head, content, body, store, reference, state, moment, checked, met, forms })
     }
 
@@ -292,8 +293,11 @@ impl ReadyObject {
         coding: Coding,
         compress: impl FnOnce(&[u8]) -> Option<Bytes> + Send + 'static,
     ) -> impl FnOnce() -> Result<(), StoreError> + Send + 'static {
-        let (store, head, body) = (Arc::clone(&self.store), self.head.clone(), self.body);
-        let (reference, content) = (self.reference, self.content.clone());
+        let store = Arc::clone(&self.store);
+        let head = self.head.clone();
+        let body = self.body;
+        let reference = self.reference;
+        let content = self.content.clone();
         let plain = move || match content {
             Content::Memory(bytes) => Ok(bytes),
             Content::File(file) => {

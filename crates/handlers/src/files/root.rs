@@ -215,7 +215,8 @@ impl Root {
             Errno::MFILE | Errno::NFILE | Errno::NOMEM => error,
             _ => Errno::XDEV,
         })?;
-        let (target, root) = (path_of(&target), path_of(&self.folder));
+        let target = path_of(&target);
+        let root = path_of(&self.folder);
         let (target, root) = target.zip(root).ok_or(Errno::XDEV)?;
         let below = target.strip_prefix(root).map_err(|_| Errno::XDEV)?;
         Ok(if below.as_os_str().is_empty() { ".".into() } else { below.to_owned() })

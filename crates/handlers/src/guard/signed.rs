@@ -32,7 +32,8 @@ impl SignedUrls {
         settings: &kettle_config::SignedUrls,
         route: &kettle_config::Route,
     ) -> Result<Self, UsersMistake> {
-        let (is_strict, takes_encoded_slashes) = (route.backend.is_some(), route.encoded_slashes);
+        let is_strict = route.backend.is_some();
+        let takes_encoded_slashes = route.encoded_slashes;
         let path = &settings.secret.value;
         let mistake = |line, message: String| UsersMistake {
             path: path.clone(),

@@ -122,7 +122,8 @@ pub async fn respond(
             }
         };
         if let PassError::Upstream(error) = &error {
-            let (backend, server) = (&route.upstream.backend.name, trace.server.as_ref());
+            let backend = &route.upstream.backend.name;
+            let server = trace.server.as_ref();
             let server = server.map(|server| &*server.name);
             tracing::debug!(%backend, server, %error, "a request got no response");
         }
@@ -149,7 +150,8 @@ async fn take_in(
 ) -> Result<Spooled, PassError> {
     let is_replaced = buffering == Buffering::Replaced;
     let own = is_replaced.then(|| route.own_body(path, request).unwrap_or_default());
-    let (client, body) = (request.client.host(), &mut request.body);
+    let client = request.client.host();
+    let body = &mut request.body;
     let taken_back = body.taken_back();
     tokio::select! {
         biased;
@@ -272,7 +274,8 @@ async fn converse(
 ) -> Result<(ResponseHead<Bytes>, Sent), PassError> {
     request.body.while_there(pin!(in_flight.send_head(outgoing))).await??;
     if stored.is_some() || !request.body.framing().is_empty() {
-        let (is_head, bytes_max) = (outgoing.is_head(), route.request_body_bytes_max);
+        let is_head = outgoing.is_head();
+        let bytes_max = route.request_body_bytes_max;
         let uploaded = if let Some(stored) = stored {
             request.body.while_there(Box::pin(upload_stored(in_flight, stored)).as_mut()).await?
         } else {

@@ -47,7 +47,8 @@ impl ProxyRoute {
         let reference = reference(target, head.raw_target(), self.slash_runs)?;
         let client = request.client;
         let words = self.words_for(request, asked.as_deref(), target.path, &reference);
-        let (method, host) = (self.method_of(head), words.host(self.host.as_ref())?);
+        let method = self.method_of(head);
+        let host = words.host(self.host.as_ref())?;
         let mut outgoing =
             OutgoingRequest::new(method, &reference, &host, client.host(), self.timeout)?;
         let hop_by_hop = head.hop_by_hop();
@@ -220,7 +221,8 @@ impl ProxyRoute {
         client: &Client,
         host: Option<&str>,
     ) {
-        let (scheme, address) = (client.scheme.as_str(), client.host());
+        let scheme = client.scheme.as_str();
+        let address = client.host();
         let is_ours = |name: &str| !self.is_own(name.as_bytes());
         if let Some(host) = host.filter(|_| is_ours("x-forwarded-host")) {
             outgoing.field("x-forwarded-host", host);

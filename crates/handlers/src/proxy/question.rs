@@ -28,7 +28,8 @@ impl ProxyRoute {
         let client = request.client;
         let words = self.words_for(request, asked.as_deref(), target.path, &reference);
         let host = words.host(self.host.as_ref())?;
-        let (client_host, timeout) = (client.host(), self.timeout);
+        let client_host = client.host();
+        let timeout = self.timeout;
         let mut outgoing = OutgoingRequest::new("GET", asked_for, &host, client_host, timeout)?;
         let has_all = names.iter().any(|name| name == "*");
         let hop_by_hop = head.hop_by_hop();

@@ -55,7 +55,9 @@ mod tests {
     #[test]
     fn what_nobody_reads_goes_on_where_little_is_missing() {
         const MIB: u64 = 1_024 * 1_024;
-        let (moment, while_, long) = (Duration::ZERO, UNREAD_TIME_MIN, UNREAD_TIME_MAX);
+        let moment = Duration::ZERO;
+        let while_ = UNREAD_TIME_MIN;
+        let long = UNREAD_TIME_MAX;
         for (unread_for, announced, filled, unread, is_draining, expected) in [
             (moment, Some(100 * MIB), 0, 0, true, false),
             (while_, Some(100 * MIB), 0, 0, false, true),

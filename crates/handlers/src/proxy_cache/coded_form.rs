@@ -65,7 +65,8 @@ impl CachedRoute {
     fn keep_form(&self, device: Arc<Device>, files: &Files, object: &ReadyObject, coding: Coding) {
         let Some(place) = files.encoders().form_place() else { return };
         let disks = files.disks().within(WRITE_TIME_MAX);
-        let (encoders, store) = (files.encoders().clone(), Arc::clone(&self.store));
+        let encoders = files.encoders().clone();
+        let store = Arc::clone(&self.store);
         let keep = object.keeping_form(coding, move |plain| compress(coding, plain));
         spawn_local(async move {
             let Some(encoder) = encoders.take().await else { return };

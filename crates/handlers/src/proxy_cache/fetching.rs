@@ -299,7 +299,8 @@ impl Fetching {
         if self.open.store.lacks(self.asked.key()) {
             return false;
         }
-        let (store, asked) = (Arc::clone(&self.open.store), Arc::clone(&self.asked));
+        let store = Arc::clone(&self.open.store);
+        let asked = Arc::clone(&self.asked);
         let look = move || store.find(asked.key(), &|name| asked.value(name));
         match self.disks.wait_for(&self.device, look).await {
             Ok(Ok(found)) => {
@@ -362,7 +363,8 @@ impl Fetching {
 
     /// Writes what comes. Whatever goes wrong, the writer is dropped, and its readers learn of it.
     async fn write(&self, mut writer: ObjectWriter, mut body: Box<UpstreamBody>) {
-        let (mut unread, disks) = (AbandonedFetch::default(), Disks::new(WRITE_TIME_MAX));
+        let mut unread = AbandonedFetch::default();
+        let disks = Disks::new(WRITE_TIME_MAX);
         let (status, mut failed) = (writer.head().status, None);
         loop {
             let next = self.wanted(&mut body, &mut failed, &writer, &mut unread);
@@ -432,7 +434,8 @@ impl Fetching {
 
     /// The same where the backend does: readers say why in their logs, if there are any.
     fn cut(&self, mut writer: ObjectWriter, error: &UpstreamError) {
-        let (key, reason) = (self.asked.key(), error.reason());
+        let key = self.asked.key();
+        let reason = error.reason();
         tracing::debug!(key, reason, "a response on its way into the cache broke off");
         // At once: what is left is closed when a thread of the disk's has time.
         writer.fail(match error {

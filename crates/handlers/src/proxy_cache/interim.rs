@@ -112,8 +112,10 @@ mod tests {
         let arriving = Arc::new(Fetches::default()).join("key", &store).unwrap_err();
         arriving.tell_interim(b"HTTP/1.1 103 Early Hints\r\n\r\n".to_vec());
         let head = head("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
-        let (stream, deadlines) = (Unheard(Arc::new(Semaphore::new(0))), Deadlines::default());
-        let (deadline, client) = (LazyDeadline::new(&deadlines), Client::default());
+        let stream = Unheard(Arc::new(Semaphore::new(0)));
+        let deadlines = Deadlines::default();
+        let deadline = LazyDeadline::new(&deadlines);
+        let client = Client::default();
         let source = StreamSource::new(&stream, None, &deadline, Duration::from_secs(10), 0);
         let mut request = Request::of_stream(head, BodyFraming::None, source, &client);
         let known = while_asked(&arriving.fetch(), &mut request, true, ready(())).await;

@@ -320,7 +320,8 @@ impl CacheLookup<'_> {
         asked: &Arc<CacheRequest>,
         device: &Arc<Device>,
     ) -> Found<Box<FoundObject>> {
-        let (store, this) = (Arc::clone(&self.open.store), Arc::clone(asked));
+        let store = Arc::clone(&self.open.store);
+        let this = Arc::clone(asked);
         let (memory, (_, wall)) = (self.files.memory().cloned(), self.files.now());
         let pace = Arc::clone(device);
         let look = move || {

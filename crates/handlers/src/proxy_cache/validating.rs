@@ -49,11 +49,14 @@ impl Fetching {
     ) -> bool {
         let fields = head.headers().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
         let lines = self.own_lines(head, answered);
-        let (tags, generation) = (self.tags(head), self.arriving.generation());
-        let (version, said) = (version.clone(), ObjectVersion::said(head));
+        let tags = self.tags(head);
+        let generation = self.arriving.generation();
+        let version = version.clone();
+        let said = ObjectVersion::said(head);
         let validation =
             Validation { version, said, fields, lines, tags, asked, answered, generation };
-        let (store, this) = (Arc::clone(&self.open.store), Arc::clone(&self.asked));
+        let store = Arc::clone(&self.open.store);
+        let this = Arc::clone(&self.asked);
         let route = Arc::clone(&self.route);
         let refresh = move || validation.refresh(&store, &this, &route);
         match self.disks.wait_for(&self.device, refresh).await {
@@ -82,7 +85,8 @@ impl CachedRoute {
     ) {
         // At once, however busy the disk is, and whether or not the client waits for that.
         keys.iter().for_each(|key| open.store.forget(&Purge::Key(*key)));
-        let (store, keys) = (Arc::clone(&open.store), Arc::clone(keys));
+        let store = Arc::clone(&open.store);
+        let keys = Arc::clone(keys);
         let held_bytes = CALL_BYTES + size_of_val(&*keys);
         // Each of them, whatever becomes of the others.
         let remove = move || {
@@ -216,7 +220,8 @@ impl Validation {
         // From here on the backend is asked by what clients see.
         let etag = if keeps_tag { object.head.etag.clone() } else { etag };
         let modified = modified.or(object.head.modified);
-        let (tags, lines) = (tags.clone(), merged);
+        let tags = tags.clone();
+        let lines = merged;
         let old = object.head.clone();
         Some(ObjectHead { times, is_for_everybody, lines, etag, modified, tags, ..old })
     }

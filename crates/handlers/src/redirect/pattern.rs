@@ -231,7 +231,8 @@ impl Paths {
 
 /// Returns where a redirect leads that is for all paths; `None` if something is not there to fill it in.
 pub fn location_of(to: &Template, asked: Asked<'_>, source: &WordSource) -> Option<String> {
-    let (target, captured) = (asked.head.target().ok()?, Captured::Nothing);
+    let target = asked.head.target().ok()?;
+    let captured = Captured::Nothing;
     let host = asked.head.host();
     let filling = Filling { path: target.path, asked: target.path, beginning: "", captured, host };
     let words = asked.words(source);

@@ -107,7 +107,8 @@ pub(super) async fn respond_slowly<'s>(
     request: &mut Request<'_>,
 ) -> Outcome<'s> {
     let Start { mut route, mut path, mut begun, outcome, .. } = start;
-    let (mut held, mut notes) = (Held::default(), LogNotes::default());
+    let mut held = Held::default();
+    let mut notes = LogNotes::default();
     // Of the answer as a whole: a page of its error waits no longer.
     let deadline = responder.files.disks().deadline();
     let mut outcome = outcome.map(|outcome| (*outcome).map(Step::Answer));
@@ -115,7 +116,8 @@ pub(super) async fn respond_slowly<'s>(
     if !request.head.has_target() || request.head.is_for_server() {
         route = None;
     }
-    let (mut is_first, mut over) = (true, HandedOver::default());
+    let mut is_first = true;
+    let mut over = HandedOver::default();
     // A client that was not let in on the way sees nothing of where it led.
     let mut control = None;
     for _ in 0..STEPS_MAX {
@@ -347,7 +349,8 @@ impl Place<'_> {
             let target = request.head.target().map_err(|error| error.status())?;
             let asked_path = target.path;
             let target = Target { path: self.path.unwrap_or(asked_path), ..target };
-            let (configured, asked) = (configured_of(site, Some(route)), Asked::of(request));
+            let configured = configured_of(site, Some(route));
+            let asked = Asked::of(request);
             if let Some(response) = paths.redirect(target, asked, site.words(), configured)? {
                 return Ok(Step::Answer(response.into()));
             }

@@ -132,7 +132,8 @@ impl Rules {
         same: Option<&Self>,
     ) -> Result<Option<Box<Self>>, UsersMistake> {
         let same = same.and_then(|same| same.guard.as_ref());
-        let (guard, paths) = (Guard::load(route, same)?, Paths::of(route));
+        let guard = Guard::load(route, same)?;
+        let paths = Paths::of(route);
         let rules = Self { guard, forward_auth, paths, is_internal: route.internal };
         let guards = rules.guard.is_some() || rules.forward_auth.is_some();
         let has_any = guards || rules.paths.is_some() || rules.is_internal;

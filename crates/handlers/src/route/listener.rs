@@ -90,7 +90,8 @@ impl Router {
 
     /// Returns the target for a client that asks over plain HTTP for a site which https listeners have, by its name.
     pub fn https_for(&self, head: &Head) -> Option<Redirect> {
-        let (https, host) = (self.https.as_ref()?, head.host_bytes()?);
+        let https = self.https.as_ref()?;
+        let host = head.host_bytes()?;
         let named = https.names.find(host)?;
         // A star there does not stand for a name of a site that is served in plain alone: as here, the answer would be 421.
         let own = self.all_names.as_ref().and_then(|all| all.find(host));

@@ -231,7 +231,8 @@ fn asking(mut site: SiteConfig, roots: &str, mode: ClientAuthMode) -> SiteConfig
 fn site_that_asks_for_certificates_takes_only_connections_that_were_asked_for_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let named = |name| with_certificate(site(&[name], &["/"], folder.path()), "shared.pem");
-    let (required, optional) = (ClientAuthMode::Required, ClientAuthMode::Optional);
+    let required = ClientAuthMode::Required;
+    let optional = ClientAuthMode::Optional;
     let sites = || {
         vec![
             named("public.example"),

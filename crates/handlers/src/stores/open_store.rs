@@ -185,7 +185,8 @@ mod tests {
     #[test]
     fn a_store_is_counted_again_until_nothing_was_in_the_way() {
         let failed = || Err(StoreError::Disk { action: "list a folder", errno: Errno::MFILE });
-        let (mut outcomes, mut pauses) = ([failed(), failed(), Ok(())].into_iter(), 0);
+        let mut outcomes = [failed(), failed(), Ok(())].into_iter();
+        let mut pauses = 0;
         until_counted(|| outcomes.next().unwrap(), || pauses += 1);
         assert_eq!((outcomes.next().is_none(), pauses), (true, 2));
     }

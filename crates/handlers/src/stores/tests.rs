@@ -11,7 +11,8 @@ fn kept_store(folder: &TempDir) -> KeptStore {
 }
 
 fn keep(open: &OpenStore, key: &str) {
-    let (key, generation) = (key.to_owned(), open.store.generation());
+    let key = key.to_owned();
+    let generation = open.store.generation();
     let head = ObjectHead { key, status: 200, generation, ..ObjectHead::default() };
     open.store.keep(&head, b"body").unwrap();
 }

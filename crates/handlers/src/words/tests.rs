@@ -14,7 +14,8 @@ fn identity(subject: &str, chain: &[&[u8]]) -> PeerIdentity {
 
 /// A request for `/` of which nothing else is known.
 fn bare(source: &WordSource) -> Words<'_> {
-    let (reference, scheme) = ("/".into(), Scheme::Https);
+    let reference = "/".into();
+    let scheme = Scheme::Https;
     let (head, host, path, client, certificate, answer) = (None, None, None, None, None, None);
     let vouched = None;
     Words { head, host, reference, path, scheme, client, certificate, answer, vouched, source }

@@ -51,7 +51,8 @@ fn a_moment_before_1970_has_a_date_line() {
 
 #[test]
 fn a_message_is_due_once_a_second() {
-    let (message, begun) = (OnceASecond::default(), Instant::now());
+    let message = OnceASecond::default();
+    let begun = Instant::now();
     let is_due = |milliseconds| message.is_due(begun + Duration::from_millis(milliseconds));
     assert_eq!(
         [0, 1, 999, 1_000, 1_999, 5_000].map(is_due),
@@ -61,7 +62,8 @@ fn a_message_is_due_once_a_second() {
 
 #[test]
 fn a_message_of_all_workers_is_due_once_a_minute() {
-    let (message, begun) = (OnceAMinute::default(), Instant::now());
+    let message = OnceAMinute::default();
+    let begun = Instant::now();
     let due = [0, 0, 59, 61, 61, 120, 122].map(|seconds| {
         let now = begun + Duration::from_secs(seconds);
         message.is_due(now)

@@ -30,7 +30,8 @@ impl Hanging {
     }
 
     fn call(&self) -> impl FnOnce() + Send + 'static {
-        let (begin, held) = (self.begin.clone(), Arc::clone(&self.held));
+        let begin = self.begin.clone();
+        let held = Arc::clone(&self.held);
         move || {
             begin.try_send(()).unwrap();
             held.lock().unwrap().recv().unwrap();
@@ -43,7 +44,9 @@ impl Hanging {
         disks: &Rc<Disks>,
         device: &Arc<Device>,
     ) -> tokio::task::JoinHandle<Result<(), WaitError>> {
-        let (disks, device, call) = (Rc::clone(disks), Arc::clone(device), self.call());
+        let disks = Rc::clone(disks);
+        let device = Arc::clone(device);
+        let call = self.call();
         spawn_local(async move { disks.wait_for(&device, call).await })
     }
 
@@ -92,7 +95,8 @@ async fn calls_in_turn_leave_places_to_others() {
         .run_until(async {
             let calls: Vec<_> = (0..=TURNS)
                 .map(|_| {
-                    let (disks, device) = (Rc::clone(&disks), Arc::clone(&device));
+                    let disks = Rc::clone(&disks);
+                    let device = Arc::clone(&device);
                     let call = hanging.call();
                     let call = move |_: &Abandoned| call();
                     spawn_local(
@@ -341,7 +345,8 @@ fn devices_are_remembered_by_number_and_kind_up_to_a_bound() {
 
 #[test]
 fn without_a_thread_waits_end_at_once_and_what_is_closed_waits_for_the_next() {
-    let (disks, device) = (Disks::new(LONG), remote());
+    let disks = Disks::new(LONG);
+    let device = remote();
     let (reader, writer) = std::io::pipe().unwrap();
     runtime_without_threads().block_on(async {
         // More than there are places: none is held by a call that was not made.

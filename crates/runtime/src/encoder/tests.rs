@@ -30,7 +30,8 @@ fn decoded(coding: Coding, coded: &[u8]) -> Vec<u8> {
         Coding::Br => Box::new(brotli::Decompressor::new(coded, 4_096)),
         Coding::Zstd => Box::new(zstd::Decoder::new(coded).unwrap()),
     };
-    let (mut plain, mut piece) = (Vec::new(), [0; 4_096]);
+    let mut plain = Vec::new();
+    let mut piece = [0; 4_096];
     while let Ok(bytes @ 1..) = reader.read(&mut piece) {
         plain.extend_from_slice(&piece[..bytes]);
     }
@@ -150,7 +151,8 @@ fn no_turn_codes_more_than_a_step() {
     for coding in CODINGS {
         let mut encoding = Encoding::new(places(1 << 24).encoder(coding, None).unwrap());
         let mut context = Context::from_waker(Waker::noop());
-        let (mut given, mut turns) = (false, 0);
+        let mut given = false;
+        let mut turns = 0;
         loop {
             let next = encoding.poll_next(&mut context, |_| {
                 let piece = (!std::mem::replace(&mut given, true)).then(|| plain.clone());
@@ -224,8 +226,10 @@ impl BrotliAlloc for Counting {}
 #[test]
 fn an_encoder_holds_no_more_than_is_counted_for_it() {
     let plain = text(1 << 20);
-    let (held, buffer) = (Counting::default(), Counted(vec![0; BROTLI_BUFFER_BYTES]));
-    let (quality, window) = (BROTLI_QUALITY as u32, BROTLI_WINDOW_BITS as u32);
+    let held = Counting::default();
+    let buffer = Counted(vec![0; BROTLI_BUFFER_BYTES]);
+    let quality = BROTLI_QUALITY as u32;
+    let window = BROTLI_WINDOW_BITS as u32;
     let mut encoder =
         CompressorWriterCustomAlloc::new(Vec::new(), buffer, held.clone(), quality, window);
     plain.chunks(STEP_BYTES).for_each(|piece| encoder.write_all(piece).unwrap());

@@ -35,7 +35,8 @@ fn a_bucket_empties_by_requests_and_fills_by_time() {
 
 #[test]
 fn what_was_counted_goes_on_under_the_same_settings_only() {
-    let (ann, before) = (client("192.0.2.1"), limit(2, 1, Some(1)));
+    let ann = client("192.0.2.1");
+    let before = limit(2, 1, Some(1));
     let under_way = before.take(ann, Duration::ZERO).unwrap();
     let after = RateLimit::new(&before.settings, Some(&before));
     let at = Duration::from_secs(9);

@@ -45,10 +45,12 @@ fn a_program_is_told_the_same_where_its_request_was_ended_before_it_was_told_all
         for framing in [BodyFraming::None, BodyFraming::Length(7)] {
             let client = ClientHost::Ip([127, 0, 0, 1].into());
             let request = || {
-                let (limit, host) = (Duration::from_secs(1), Some("a.example"));
+                let limit = Duration::from_secs(1);
+                let host = Some("a.example");
                 OutgoingRequest::to_program((protocol, true), "GET", host, client, limit).unwrap()
             };
-            let (mut at_once, mut later) = (request(), request().ended());
+            let mut at_once = request();
+            let mut later = request().ended();
             at_once.announce_body(framing);
             at_once.parameter("A", "b");
             later.announce_body(framing);

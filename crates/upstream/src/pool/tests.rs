@@ -34,7 +34,8 @@ fn in_force_with(
 /// Keeps a connection to the only server of `app`, and returns its far end.
 async fn keep_one(pool: &Rc<Pool>, app: &Arc<Upstream>, server: &TcpListener) -> TcpStream {
     let mut attempts = app.backend.attempts(CLIENT);
-    let (mut upstream, mut trace) = (Arc::clone(app), Trace::default());
+    let mut upstream = Arc::clone(app);
+    let mut trace = Trace::default();
     let begun = InFlight::begin(&mut upstream, pool, &mut attempts, crate::Reuse::Any, &mut trace);
     let InFlight { link, lease, .. } = begun.await.unwrap();
     let (far, _) = server.accept().await.unwrap();
@@ -45,8 +46,10 @@ async fn keep_one(pool: &Rc<Pool>, app: &Arc<Upstream>, server: &TcpListener) ->
 #[tokio::test]
 async fn a_connection_is_kept_for_as_long_as_its_server_s_name_has_its_address() {
     let listener = listener().await;
-    let (here, elsewhere) = (listener.local_addr().unwrap(), SocketAddr::from(([192, 0, 2, 1], 1)));
-    let (pool, app) = (Rc::<Pool>::default(), app("app.example:1"));
+    let here = listener.local_addr().unwrap();
+    let elsewhere = SocketAddr::from(([192, 0, 2, 1], 1));
+    let pool = Rc::<Pool>::default();
+    let app = app("app.example:1");
     let server = &app.backend.servers[0];
     let take = || pool.take(&app, server, Instant::now());
     let find = |at: &[_]| server.state.found_at(at);
@@ -66,7 +69,8 @@ async fn what_no_backend_in_force_leads_to_is_not_kept() {
     let listener = listener().await;
     let address = listener.local_addr().unwrap();
     let (before, upstreams) = in_force(address, None);
-    let (pool, app) = (Rc::<Pool>::default(), upstreams.find("app").unwrap());
+    let pool = Rc::<Pool>::default();
+    let app = upstreams.find("app").unwrap();
     let take = || pool.take(app, &app.backend.servers[0], Instant::now());
     let _far = keep_one(&pool, app, &listener).await;
     // The same server, by whatever reload.
@@ -88,7 +92,8 @@ async fn connections_are_kept_for_as_long_as_the_configuration_in_force_says() {
     let listener = listener().await;
     let address = listener.local_addr().unwrap();
     let (before, upstreams) = in_force(address, None);
-    let (pool, app) = (Rc::<Pool>::default(), upstreams.find("app").unwrap());
+    let pool = Rc::<Pool>::default();
+    let app = upstreams.find("app").unwrap();
     let _far = keep_one(&pool, app, &listener).await;
     let reload = |settings| {
         pool.adopt(Arc::new(in_force_with(address, Some(&before), settings).1));
@@ -116,7 +121,8 @@ async fn those_of_a_burst_that_are_too_many_stay_for_a_moment() {
     let listener = listener().await;
     let settings = kettle_config::Backend { keep_alive: Some(2), ..Default::default() };
     let upstreams = in_force_with(listener.local_addr().unwrap(), None, settings).1;
-    let (pool, app) = (Rc::<Pool>::default(), upstreams.find("app").unwrap());
+    let pool = Rc::<Pool>::default();
+    let app = upstreams.find("app").unwrap();
     let take = || pool.take(app, &app.backend.servers[0], Instant::now());
     let (mut under_way, mut far) = (Vec::new(), Vec::new());
     for _ in 0..20 {

@@ -27,7 +27,8 @@ fn what_is_purged_before_it_has_its_name_never_gets_it() {
     let store = TestStore::new();
     let head = store.head(KEY);
     let (file, mut claim) = store.claim(4_096, false).unwrap();
-    let (name, extent) = (Name::of_key(KEY), BodyExtent { offset: 4_096, bytes: 0, sum: Some(0) });
+    let name = Name::of_key(KEY);
+    let extent = BodyExtent { offset: 4_096, bytes: 0, sum: Some(0) };
     // Behind the look that is taken before anything is written.
     assert_eq!(store.purge(&Purge::Key(name)).unwrap(), 0);
     assert!(matches!(claim.name(&file, &head, name, extent), Err(StoreError::Purged)));
@@ -40,7 +41,8 @@ fn what_is_purged_before_it_has_its_name_never_gets_it() {
 fn what_is_forgotten_while_it_gets_its_name_goes_whatever_else_the_disk_refuses() {
     let store = TestStore::new();
     let head = ObjectHead { vary: vary("a"), ..store.head(KEY) };
-    let (name, marker) = (Name::of_object(&head), Name::of_key(KEY));
+    let name = Name::of_object(&head);
+    let marker = Name::of_key(KEY);
     let serial = store.write(&head, b"body", name).unwrap();
     store.forget(&Purge::Key(marker));
     // No marker can be written.

@@ -11,7 +11,8 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 /// Puts a new release in the place of the one that is served.
 fn release(folder: &Path) {
-    let (served, count) = (folder.join("www"), fs::read_dir(folder).unwrap().count());
+    let served = folder.join("www");
+    let count = fs::read_dir(folder).unwrap().count();
     if count > 0 {
         fs::rename(&served, folder.join(format!("old-{count}"))).unwrap();
     }

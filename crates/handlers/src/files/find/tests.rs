@@ -15,7 +15,8 @@ fn finder_of(hot_file_bytes: u64) -> Finder {
 }
 
 fn limits(hot_file_bytes: u64) -> Limits {
-    let (disk_timeout, revalidate) = (Duration::MAX, PERIOD);
+    let disk_timeout = Duration::MAX;
+    let revalidate = PERIOD;
     Limits { disk_timeout, revalidate, hot_file_bytes, ..Config::default().limits }
 }
 

@@ -108,7 +108,8 @@ impl Files {
         let mut has_released = cache.retain_objects(ReadyObject::has_its_name);
         let now = self.clock.monotonic();
         if now.saturating_sub(self.released.get()) >= RELEASED_AGAIN {
-            let (unasked_max, left) = (self.revalidate.max(UNASKED_MAX), Cell::new(CLOSED_MAX));
+            let unasked_max = self.revalidate.max(UNASKED_MAX);
+            let left = Cell::new(CLOSED_MAX);
             cache.retain_files(|entry| {
                 let is_kept = now.saturating_sub(entry.checked.get().at) < unasked_max;
                 is_kept || left.replace(left.get().saturating_sub(1)) == 0
@@ -204,11 +205,13 @@ mod tests {
 
         /// Looks for what is not remembered, and says what is remembered then.
         fn ask(&self, key: &str) -> Option<Remembered> {
-            let (device, files) = (Arc::clone(&self.device), &self.files);
+            let device = Arc::clone(&self.device);
+            let files = &self.files;
             let look = ObjectLook::begin(&self.store, key, device, files.clock());
             let met = files.meet_object(1, key, &look.known.name(), look.known.bytes());
             let found = FoundObject::find_at_once(&look, key, &|_| Vec::new(), files.memory(), met);
-            let (device, now) = (Arc::clone(look.device()), files.now().0);
+            let device = Arc::clone(look.device());
+            let now = files.now().0;
             let object = ReadyObject::new(found.unwrap(), &self.store, device, now);
             files.remember_object(1, key, &object, met);
             files.cache.borrow().find(object_key(1, key))
@@ -236,7 +239,8 @@ mod tests {
     #[test]
     fn what_is_met_again_and_has_no_place_in_memory_stays_open_until_it_has() {
         let asked = Asked::once(10);
-        let (files, key) = (&asked.files, asked.keys.get(asked.remembered + 10).unwrap());
+        let files = &asked.files;
+        let key = asked.keys.get(asked.remembered + 10).unwrap();
         assert!(is_open(asked.ask(key)), "much was met since");
         assert_eq!(files.cache.borrow().open_files(), 1);
         for other in 0..400 {

@@ -85,15 +85,18 @@ impl Files {
         relative: &str,
         deadline: DiskDeadline,
     ) -> Result<There, HttpError> {
-        let (now, key) = (self.clock.monotonic(), (route.number, relative.into()));
+        let now = self.clock.monotonic();
+        let key = (route.number, relative.into());
         let known = self.looks.borrow().get(&key).copied();
         if let Some((there, looked)) = known
             && now.saturating_sub(looked) < self.revalidate
         {
             return Ok(there);
         }
-        let (generation, when) = (route.generation.now(), (now, deadline));
-        let (preference, purpose) = (CodingPreference::NONE, Purpose::Exist);
+        let generation = route.generation.now();
+        let when = (now, deadline);
+        let preference = CodingPreference::NONE;
+        let purpose = Purpose::Exist;
         let seen = self.finder.find(route, relative, preference, purpose, when).await;
         let there = match seen.map_err(locate::status_of) {
             Ok(seen) => match self.accept_lookup(route, generation, Ok(seen))?.found {

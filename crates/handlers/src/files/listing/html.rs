@@ -77,7 +77,8 @@ fn write_summary(page: &mut String, listing: &Listing) {
     );
     let shown = listing.items.len() as u64;
     if shown < listing.total() && shown > 0 {
-        let (first, last) = (grouped(listing.before + 1), grouped(listing.before + shown));
+        let first = grouped(listing.before + 1);
+        let last = grouped(listing.before + shown);
         let _ = write!(page, "; {first} to {last} of {} shown", grouped(listing.total()));
     }
     if listing.is_cut {
@@ -123,7 +124,8 @@ fn write_item(page: &mut String, item: &Item) {
     let time = item.modified.and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
     match time {
         Some(time) => {
-            let (date, month) = (time.date(), u8::from(time.month()));
+            let date = time.date();
+            let month = u8::from(time.month());
             let _ = write!(
                 page,
                 "<td>{:04}-{month:02}-{:02} {:02}:{:02}</td>",
@@ -166,7 +168,8 @@ fn write_size(page: &mut String, bytes: u64) {
         let _ = write!(page, "{bytes} B");
         return;
     }
-    let (mut unit_bytes, mut unit) = (1024, "KiB");
+    let mut unit_bytes = 1024;
+    let mut unit = "KiB";
     for larger in ["MiB", "GiB", "TiB", "PiB", "EiB"] {
         if tenths(bytes, unit_bytes) < 10_240 {
             break;

@@ -164,7 +164,8 @@ fn cursor(key: SortKey, item: &Item) -> String {
 fn read_cursor(key: SortKey, value: &str) -> Option<Item> {
     let text = decode_query_value(value)?;
     let colon = text.iter().position(|byte| *byte == b':')?;
-    let (place, name) = (std::str::from_utf8(&text[..colon]).ok()?, text[colon + 1..].to_vec());
+    let place = std::str::from_utf8(&text[..colon]).ok()?;
+    let name = text[colon + 1..].to_vec();
     let (kind, number) = place.split_at_checked(1)?;
     let is_folder = match kind {
         "d" => true,

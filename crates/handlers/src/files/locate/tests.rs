@@ -228,7 +228,8 @@ fn an_index_file_of_another_route_is_left_to_it() {
         let other = Route { exact: Some(foreign.to_owned()), ..Route::default() };
         let site = Site { routes: vec![Route::default(), other], ..Site::default() };
         let others = OtherRoutes::beside(&SiteRoutes::of(&site), &site.routes[0]);
-        let (index, others) = (&index[..], others.as_ref());
+        let index = &index[..];
+        let others = others.as_ref();
         let sought = Sought { index, others, ..Sought::file("sub/") };
         let answering = match locate(&root, sought, Reach::Anywhere) {
             LocateOutcome::File(found) => found.facts.path.to_string(),

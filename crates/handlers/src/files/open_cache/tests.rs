@@ -38,7 +38,8 @@ impl Maker {
     }
 
     fn entry(&self, content: Content, facts: &locate::Facts) -> Remembered {
-        let (wall, look) = (SystemTime::now(), Look::default());
+        let wall = SystemTime::now();
+        let look = Look::default();
         Remembered::File(Rc::new(Entry::new(
             &self.route,
             facts,

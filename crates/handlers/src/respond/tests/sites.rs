@@ -118,7 +118,8 @@ fn authorities_are_answered_over_plain_http_whatever_the_name_is() {
                 sites = [\"a.example\"]\n[[site]]\nnames = [\"a.example\"]\nself_signed = true\n[[site.route]]\n\
                 redirect = [{ to = \"https://x.example/\" }]\n";
     let config = kettle_config::parse(text, Path::new("kettle.toml")).unwrap();
-    let (reach, challenges) = (Reach::of(&config), kettle_tls::Challenges::default());
+    let reach = Reach::of(&config);
+    let challenges = kettle_tls::Challenges::default();
     let router = Router::build(&config, &Default::default(), &Default::default(), None).unwrap();
     let plain =
         router.of_listener(&config.listeners[1], &reach, &KnownNames::of(&config, &reach), None);

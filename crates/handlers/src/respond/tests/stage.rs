@@ -181,7 +181,8 @@ impl Server {
         closes: bool,
     ) -> Reply {
         let head = head(text);
-        let (version, is_head) = (Some(head.version()), head.method() == Method::Head);
+        let version = Some(head.version());
+        let is_head = head.method() == Method::Head;
         let client = client.into();
         let mut request = Request::without_body(head, server_name);
         request.client = &client;

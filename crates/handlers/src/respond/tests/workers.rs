@@ -23,7 +23,8 @@ impl Two {
     fn open(stage: Stage) -> Self {
         let limits = stage.config.limits.clone();
         let server = stage.open();
-        let (metrics, clock) = (Arc::new(WorkerMetrics::default()), server.clock.clone());
+        let metrics = Arc::new(WorkerMetrics::default());
+        let clock = server.clock.clone();
         let encoders = EncoderPlaces::new(1, 4 << 20);
         let files = Files::with_clock(&limits, metrics, encoders, Box::new(clock));
         let spool = Arc::clone(&server.responder.spool);

@@ -12,7 +12,8 @@ use super::*;
 fn under_way(folder: &TempDir) -> (Store, Arc<Fetches>, FetchWriter, Arc<Fetch>) {
     let directory = folder.path().to_owned();
     let settings = StoreSettings { directory, bytes_max: 1 << 20, object_bytes_max: 1 << 18 };
-    let (store, fetches) = (Store::open(settings).unwrap(), Arc::new(Fetches::default()));
+    let store = Store::open(settings).unwrap();
+    let fetches = Arc::new(Fetches::default());
     let arriving = fetches.join("key", &store).unwrap_err();
     let joined = fetches.join("key", &store).unwrap();
     (store, fetches, arriving, joined)

@@ -48,7 +48,8 @@ fn a_pipe_is_given_whole_lines_of_at_most_what_it_takes_as_one() {
         (vec![4_096, 4_097], vec![4_096, 4_097]),
     ] {
         let all: Vec<u8> = lines.iter().flat_map(|bytes| line(*bytes)).collect();
-        let (mut left, mut pieces) = (&all[..], Vec::new());
+        let mut left = &all[..];
+        let mut pieces = Vec::new();
         while !left.is_empty() {
             pieces.push(piece_bytes(left));
             left = &left[piece_bytes(left)..];
@@ -120,7 +121,8 @@ fn a_torn_line_is_ended_in_a_log_that_a_reload_left_out() {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
     let open_reader = || options.open(&path).unwrap();
-    let (pending, dropped) = (Arc::<Mutex<Pending>>::default(), Arc::<AtomicU64>::default());
+    let pending = Arc::<Mutex<Pending>>::default();
+    let dropped = Arc::<AtomicU64>::default();
     let settings = Log { access: LogTarget::Off, ..Log::default() };
     let workers = vec![Arc::clone(&pending)];
     let mut writer =

@@ -8,7 +8,8 @@ fn device() -> Arc<Device> {
 
 #[tokio::test]
 async fn calls_are_made_in_their_order_and_their_end_can_be_waited_for() {
-    let (device, made) = (device(), Arc::<Mutex<Vec<u32>>>::default());
+    let device = device();
+    let made = Arc::<Mutex<Vec<u32>>>::default();
     device.later.has_run_all().await;
     for number in 0..100 {
         let made = Arc::clone(&made);

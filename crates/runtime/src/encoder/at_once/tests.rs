@@ -46,7 +46,8 @@ fn an_encoder_holds_no_more_than_is_counted_for_it() {
         let text = text(bytes);
         let (held, mut input, mut output) = (Counting::default(), [0; 4_096], [0; 4_096]);
         let parameters = brotli_parameters(bytes);
-        let (mut from, mut to) = (&*text, Vec::new());
+        let mut from = &*text;
+        let mut to = Vec::new();
         BrotliCompressCustomAlloc(
             &mut from,
             &mut to,

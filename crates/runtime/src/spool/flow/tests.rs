@@ -89,7 +89,8 @@ async fn a_body_comes_out_as_it_went_in_and_leaves_nothing() {
 async fn what_was_sent_makes_room_and_a_file_that_is_over_is_not_written_again() {
     let folder = tempfile::tempdir().unwrap();
     let (spool, flow) = flow(folder.path(), 64 << 20, MEMORY, 4);
-    let (all, mut out) = (content(9_000_000), Vec::new());
+    let all = content(9_000_000);
+    let mut out = Vec::new();
     let mut files = Vec::new();
     for start in (0..all.len()).step_by(3_000_000) {
         assert_eq!(fill(&flow, &all.slice(start..start + 3_000_000)).await, 3_000_000);
@@ -150,13 +151,15 @@ async fn ten_thousand_that_wait_for_their_clients_stay_within_the_bounds_and_los
     let folder = tempfile::tempdir().unwrap();
     let (memory_max, files_max, bytes_max) = (4 << 20, 64, 8 << 20);
     let spool = Spool::new(folder.path(), bytes_max, memory_max, files_max);
-    let (disks, all) = (Disks::new(Duration::from_secs(60)), content(2 * BLOCK_BYTES));
+    let disks = Disks::new(Duration::from_secs(60));
+    let all = content(2 * BLOCK_BYTES);
     let tasks = tokio::task::LocalSet::new();
     let flows: Vec<Rc<SpoolFlow>> = (0..10_000_u32)
         .map(|number| {
             let client = ClientHost::Ip(IpAddr::V4((0x0a00_0000 + number).into()));
             let flow = spool.flow(client, &disks);
-            let (all, sending) = (all.clone(), Rc::clone(&flow));
+            let all = all.clone();
+            let sending = Rc::clone(&flow);
             tasks.spawn_local(async move {
                 sending.push(all).await;
                 sending.end();

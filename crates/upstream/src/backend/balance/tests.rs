@@ -39,7 +39,8 @@ fn equals_take_turns() {
 
 #[test]
 fn round_robin_is_smooth() {
-    let (candidates, mut credits) = (servers(&[5, 1, 1]), [0; 3]);
+    let candidates = servers(&[5, 1, 1]);
+    let mut credits = [0; 3];
     let chosen: Vec<_> = (0..7).map(|_| round_robin(&candidates, &mut credits).unwrap()).collect();
     assert_eq!(chosen, [0, 0, 1, 0, 2, 0, 0]);
     assert_eq!(credits, [0; 3]);
@@ -138,7 +139,8 @@ proptest! {
 
     #[test]
     fn round_robin_is_exact_over_a_whole_round(weights in prop::collection::vec(1..20_u32, 1..8)) {
-        let (candidates, mut credits) = (servers(&weights), vec![0; weights.len()]);
+        let candidates = servers(&weights);
+        let mut credits = vec![0; weights.len()];
         let mut turns = vec![0; weights.len()];
         for _ in 0..weights.iter().sum() {
             turns[round_robin(&candidates, &mut credits).unwrap()] += 1;

@@ -87,7 +87,8 @@ async fn a_request_says_what_is_wanted() {
 async fn the_host_is_sent_as_clients_would() {
     for (host, sent) in [("app.example", "app.example"), ("10.0.0.1", "10.0.0.1"), ("::1", "[::1]")]
     {
-        let (kind, host) = (CheckKind::Http, Some(host.to_owned()));
+        let kind = CheckKind::Http;
+        let host = Some(host.to_owned());
         let check = Check { kind, host, ..Check::default() };
         let (_, request) = answered_to(check, b"HTTP/1.1 200 OK\r\n\r\n").await;
         assert!(request.contains(&format!("\r\nHost: {sent}\r\n")), "{request}");
@@ -325,7 +326,8 @@ async fn a_server_whose_name_is_found_late_is_asked_soon() {
     settings.servers[0].address = Located::not_written(name);
     let backend = backend(settings);
     let watched = || {
-        let (backend, server) = (Arc::clone(&backend), Arc::clone(&backend.servers[0]));
+        let server = Arc::clone(&backend.servers[0]);
+        let backend = Arc::clone(&backend);
         Watched { backend, server, handshake: Rc::new(NoTls) }
     };
     let story = async {

@@ -22,7 +22,8 @@ fn begin(local: &LocalSet, backend: &Arc<Backend>, look_up: LookUp) {
 }
 
 fn begin_among(local: &LocalSet, backend: &Arc<Backend>, resolver: Resolver) {
-    let (backend, server) = (Arc::clone(backend), Arc::clone(&backend.servers[0]));
+    let server = Arc::clone(&backend.servers[0]);
+    let backend = Arc::clone(backend);
     let interval = backend.settings.resolve_interval;
     let watched = Watched { backend, server, handshake: Rc::new(()) };
     let watched = move || watched.clone();
@@ -51,7 +52,8 @@ async fn names_are_looked_up_again_and_stay_known_when_that_fails() {
         let answer = ANSWERS.lock().unwrap().pop().unwrap_or(&["192.0.2.9:1"]);
         Ok(answer.iter().map(|address| address.parse().unwrap()).collect())
     }
-    let (backend, local) = (backend(), LocalSet::new());
+    let backend = backend();
+    let local = LocalSet::new();
     assert_eq!(backend.status()[0].health, Health::Resolving);
     begin(&local, &backend, look_up);
     let story = async {
@@ -72,7 +74,8 @@ async fn a_name_that_was_never_found_is_looked_up_again_soon() {
         let is_found = LOOKUPS.fetch_add(1, Relaxed) == 2;
         Ok(is_found.then(|| "192.0.2.1:1".parse().unwrap()).into_iter().collect())
     }
-    let (backend, local) = (backend(), LocalSet::new());
+    let backend = backend();
+    let local = LocalSet::new();
     begin(&local, &backend, look_up);
     let story = async {
         let health = || backend.status()[0].health;
@@ -100,7 +103,8 @@ async fn a_lookup_that_hangs_is_given_up_and_its_answer_taken_all_the_same() {
         GATE.1.lock().unwrap().recv().unwrap();
         Ok(vec!["192.0.2.1:1".parse().unwrap()])
     }
-    let (backend, local) = (backend(), LocalSet::new());
+    let backend = backend();
+    let local = LocalSet::new();
     begin(&local, &backend, look_up);
     let story = async {
         let health = || backend.status()[0].health;
@@ -123,7 +127,8 @@ async fn a_name_that_waits_for_other_lookups_is_not_found_in_time_either() {
     fn look_up(_: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
         Ok(vec!["192.0.2.1:1".parse().unwrap()])
     }
-    let (backend, local) = (backend(), LocalSet::new());
+    let backend = backend();
+    let local = LocalSet::new();
     let other = LOOKUPS.acquire().await.unwrap();
     begin_among(&local, &backend, Resolver { look_up, lookups: &LOOKUPS });
     let story = async {
@@ -140,7 +145,8 @@ async fn a_name_that_waits_for_other_lookups_is_not_found_in_time_either() {
 #[test]
 fn a_name_that_no_thread_can_look_up_is_not_given_up() {
     static LOOKUPS: Semaphore = Semaphore::const_new(1);
-    let (backend, local) = (backend(), LocalSet::new());
+    let backend = backend();
+    let local = LocalSet::new();
     begin_among(&local, &backend, Resolver { look_up, lookups: &LOOKUPS });
     let story = async {
         let failure = || backend.servers[0].state.last_failure().map(|it| it.outcome);

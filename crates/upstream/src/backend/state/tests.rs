@@ -14,7 +14,8 @@ fn refused() -> Failure {
 
 #[tokio::test(start_paused = true)]
 async fn only_failures_close_together_take_a_server_out() {
-    let (state, start) = (state(false), Instant::now());
+    let state = state(false);
+    let start = Instant::now();
     let fail_at = |second| {
         let now = start + Duration::from_secs(second);
         state.connect_failed(&refused(), tolerance(3), now)
@@ -38,7 +39,8 @@ fn fails_of_zero_take_nobody_out() {
 
 #[test]
 fn with_checks_a_failing_server_stays_out_until_one_is_passed() {
-    let (state, now) = (state(true), Instant::now());
+    let state = state(true);
+    let now = Instant::now();
     assert!(state.connect_failed(&refused(), tolerance(1), now));
     assert!(!state.connect_failed(&refused(), tolerance(1), now), "no news");
     let much_later = now + Duration::from_hours(1);
@@ -49,7 +51,8 @@ fn with_checks_a_failing_server_stays_out_until_one_is_passed() {
 
 #[test]
 fn a_connection_is_proof_enough() {
-    let (state, now) = (state(true), Instant::now());
+    let state = state(true);
+    let now = Instant::now();
     assert!(!state.connect_succeeded());
     assert!(state.connect_failed(&refused(), tolerance(1), now));
     assert!(state.connect_succeeded());
@@ -58,7 +61,8 @@ fn a_connection_is_proof_enough() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_let_a_kept_connection_die_is_fickle_for_ten_minutes() {
-    let (state, start) = (state(false), Instant::now());
+    let state = state(false);
+    let start = Instant::now();
     let at = |seconds| start + Duration::from_secs(seconds);
     assert!(!state.is_fickle(start));
     state.kept_died(at(5));
@@ -70,7 +74,8 @@ async fn a_server_that_let_a_kept_connection_die_is_fickle_for_ten_minutes() {
 
 #[test]
 fn checks_count_in_a_row() {
-    let (state, now) = (state(false), Instant::now());
+    let state = state(false);
+    let now = Instant::now();
     let (fall, rise) = (3, 2);
     let is_in = || state.standing(now) == Standing::In;
     for _ in 0..2 {
@@ -126,7 +131,8 @@ fn addresses_stay_when_a_lookup_fails() {
 
 #[test]
 fn the_first_failure_is_told_and_then_one_a_minute() {
-    let (state, start) = (state(false), Instant::now());
+    let state = state(false);
+    let start = Instant::now();
     let tells_at = |second| state.tells_failure(start + Duration::from_secs(second));
     assert!(tells_at(0) && !tells_at(1) && !tells_at(59) && tells_at(60) && !tells_at(61));
 }

@@ -116,7 +116,8 @@ async fn of_a_name_s_addresses_the_next_is_tried_where_nothing_can_be_made_of_on
 #[tokio::test]
 async fn an_address_where_nobody_listens_takes_no_word_from_one_where_somebody_does() {
     let listener = some_listeners(1).await;
-    let (there, dead) = (listener[0].local_addr().unwrap(), dead_address());
+    let there = listener[0].local_addr().unwrap();
+    let dead = dead_address();
     let app = app(&settings(vec![at("app.example:1")]));
     app.servers[0].state.found_at(&[there, dead]);
     for outcome in [Outcome::Tls, Outcome::TurnedAway] {

@@ -15,7 +15,8 @@ async fn places_are_given_in_the_order_of_waiting() {
     let local = tokio::task::LocalSet::new();
     let (sender, mut served) = tokio::sync::mpsc::channel(8);
     for number in 0..3 {
-        let (app, sender) = (Arc::clone(&app), sender.clone());
+        let app = Arc::clone(&app);
+        let sender = sender.clone();
         local.spawn_local(async move {
             let connected = app.connect(CLIENT).await.unwrap();
             sender.send(number).await.unwrap();

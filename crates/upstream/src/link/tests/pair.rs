@@ -23,7 +23,8 @@ pub(super) async fn tls_pair(version: Version) -> (Box<Stream>, Box<Stream>) {
 async fn connect(socket: TcpStream, version: Version) -> Box<Stream> {
     #[expect(clippy::disallowed_methods, reason = "it is the server beside it")]
     let trust = Trust::dangerous_anyone();
-    let (name, resume_by) = (Some("localhost"), ResumeBy::Nothing);
+    let name = Some("localhost");
+    let resume_by = ResumeBy::Nothing;
     let settings = ConnectorSettings { trust, name, identity: None, alpn: &[], resume_by };
     let policy = Policy { versions: vec![version], ..Policy::default() };
     Stream::connect(socket, &Connector::new(&policy, settings).unwrap()).await.unwrap()

@@ -55,7 +55,8 @@ impl Stage {
         let clock = Hand::default();
         let limits = Limits { revalidate, disk_timeout: Duration::MAX, ..Config::default().limits };
         let files = || {
-            let (metrics, encoders) = (Arc::default(), EncoderPlaces::new(1, 4 << 20));
+            let metrics = Arc::default();
+            let encoders = EncoderPlaces::new(1, 4 << 20);
             Files::with_clock(&limits, metrics, encoders, Box::new(clock.clone()))
         };
         let workers = [files(), files()];

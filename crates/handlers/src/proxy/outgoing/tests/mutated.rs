@@ -56,7 +56,8 @@ fn passed_on(raw: &[u8]) -> Option<(Understood, Vec<u8>)> {
 
 /// The data of a body that is all there, and its trailers; what is behind it is the next request's.
 fn body_of(framing: BodyFraming, mut rest: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
-    let (mut reader, mut body) = (BodyReader::new(framing), Vec::new());
+    let mut reader = BodyReader::new(framing);
+    let mut body = Vec::new();
     while !reader.is_done() {
         let piece = reader.next_piece(rest).ok()?;
         let (coded, behind) = rest.split_at(piece.coding_bytes + piece.data_bytes);
