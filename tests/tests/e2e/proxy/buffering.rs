@@ -105,7 +105,7 @@ fn what_breaks_off_or_is_too_long_never_reaches_a_server() {
     frames.send(&frame(RST_STREAM, 0, 1, &8_u32.to_be_bytes()));
     let entry = kettle.entry("/app/taken");
     assert_eq!((entry.number("status"), entry.text("upstream_failure")), (499, "client_gone"));
-    // What is whole is the first that the server sees, with the length that it had.
+    // The whole request is the first that the server sees, with the length that it had.
     let mut client =
         kettle.ask(&request("POST", "/app", "Content-Length: 5\r\nExpect: 100-continue\r\n"));
     assert_eq!(client.response_head().status, 100);

@@ -178,7 +178,7 @@ fn what_may_not_be_repeated_takes_no_kept_connection_of_a_server_that_let_one_di
             assert_eq!(read_exactly(&mut new, 2), b"{}");
             new.write_all(ok("new").as_bytes()).unwrap();
             assert_eq!(client.response().body, b"new");
-            // What may be repeated goes by the one used last.
+            // A request that may be repeated goes by the one used last.
             passes(&mut client, &mut new, "/app/again", "again");
         }
         // None of them was closed for that.
