@@ -29,6 +29,7 @@ mod style_table;
 mod text;
 mod tokens;
 mod tree;
+mod tuples;
 mod type_names;
 mod unsafety;
 mod violation;
@@ -81,6 +82,7 @@ const RULES: &[(&str, Rule)] = &[
     ("size", size::check),
     ("style_table", style_table::check),
     ("text", text::check),
+    ("tuples", tuples::check),
     ("type_names", type_names::check),
     ("unsafety", unsafety::check),
 ];

@@ -7,6 +7,8 @@ use std::str::FromStr;
 
 use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree};
 
+mod packed;
+
 /// The facts about one file.
 #[derive(Debug, Default)]
 pub struct Facts {
@@ -18,6 +20,8 @@ pub struct Facts {
     pub names: Vec<Reference>,
     /// The lines where `unsafe` stands.
     pub unsafe_lines: Vec<usize>,
+    /// The lines where a `let` packs names and values into tuples.
+    pub packed_lines: Vec<usize>,
     /// True if it says `#![forbid(unsafe_code)]`.
     pub forbids_unsafe: bool,
 }
@@ -104,6 +108,11 @@ impl Reader<'_> {
         match word {
             "unsafe" => {
                 self.facts.unsafe_lines.push(line);
+                1
+            }
+            "let" => {
+                let behind = tokens.get(index + 1..).unwrap_or_default();
+                self.facts.packed_lines.extend(packed::is_packed(behind).then_some(line));
                 1
             }
             "use" => {
