@@ -212,7 +212,7 @@ pub(crate) fn open(path: &Path, role: FileRole) -> Result<OpenedFile<'_>, Identi
     };
     if metadata.len() > bytes_max {
         let shown = path.display();
-        let fault = format!("{shown} is longer than {bytes_max} bytes, so it is hardly a {role}");
+        let fault = format!("{shown} is longer than {bytes_max} bytes, so it is hardly the {role}");
         return Err(IdentityError::new(path, fault, "check the path"));
     }
     Ok(OpenedFile { file, metadata, at, path, role, bytes_max })

@@ -304,7 +304,7 @@ fn staple_is_sent_until_it_ends() {
 fn staple_that_no_extension_has_room_for_is_refused() {
     let stapling = Stapling::new();
     let error = stapling.load(&[0x30; 32 * 1024 + 1], now()).expect_err("too long");
-    assert!(error.to_string().contains("it is hardly a OCSP response"), "{error}");
+    assert!(error.to_string().contains("it is hardly the OCSP response"), "{error}");
 }
 
 #[test]
