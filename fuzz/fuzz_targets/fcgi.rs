@@ -8,7 +8,9 @@ use libfuzzer_sys::fuzz_target;
 
 /// The response and the ends of requests.
 fn decoded(bytes: &[u8], step: usize) -> Result<(Vec<u8>, Vec<RequestEnd>), RecordError> {
-    let (mut decoder, mut output, mut ends) = (RecordDecoder::default(), Vec::new(), Vec::new());
+    let mut decoder = RecordDecoder::default();
+    let mut output = Vec::new();
+    let mut ends = Vec::new();
     for mut input in bytes.chunks(step) {
         while let Some(piece) = decoder.next(&mut input)? {
             match piece {

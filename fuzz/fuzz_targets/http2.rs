@@ -44,7 +44,8 @@ fn play(settings: Settings, preface: &[u8], mut said: &[u8], size: usize) -> Out
         connection.note_far();
     }
     let mut output = std::mem::take(connection.output());
-    let (mut requests, mut read) = (Vec::<(u32, bool, bool)>::new(), Vec::new());
+    let mut requests = Vec::<(u32, bool, bool)>::new();
+    let mut read = Vec::new();
     receive(&mut connection, preface, usize::MAX);
     while let [first, argument, rest @ ..] = said {
         let stream = u32::from(argument & 15);

@@ -39,7 +39,8 @@ impl Wire {
         let started = Instant::now();
         let (sealer, opener) = pair(form, 0);
         let control = ControlReader::new(form.0, Peer::Client, started);
-        let (received, data) = (Vec::new(), Vec::new());
+        let received = Vec::new();
+        let data = Vec::new();
         Self {
             form,
             generation: 0,
@@ -111,7 +112,9 @@ fuzz_target!(|input: &[u8]| {
         return;
     };
     let mut wire = Wire::new(FORMS[usize::from(form) % FORMS.len()]);
-    let (mut sent, mut is_honest, mut second) = (Vec::new(), true, 0);
+    let mut sent = Vec::new();
+    let mut is_honest = true;
+    let mut second = 0;
     while let [what, length, after @ ..] = rest {
         let content;
         (content, rest) = after.split_at(after.len().min(usize::from(*length)));

@@ -10,7 +10,8 @@ type End = Option<Result<Next, StartTlsError>>;
 
 /// Returns the end of a dialogue, and how much it was given until then.
 fn told(mut dialogue: impl Dialogue, pieces: &[&[u8]]) -> (End, usize) {
-    let (mut answer, mut given) = (Vec::new(), 0);
+    let mut answer = Vec::new();
+    let mut given = 0;
     dialogue.begin(&mut answer);
     for piece in pieces {
         given += piece.len();

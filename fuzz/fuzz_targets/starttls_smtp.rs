@@ -10,7 +10,8 @@ type DialogueEnd = Option<Result<Next, StartTlsError>>;
 
 /// Returns what a dialogue says, how it ends, and how much it was given until then.
 fn told(mut dialogue: impl Dialogue, pieces: &[&[u8]]) -> (Vec<u8>, DialogueEnd, usize) {
-    let (mut answer, mut given) = (Vec::new(), 0);
+    let mut answer = Vec::new();
+    let mut given = 0;
     dialogue.begin(&mut answer);
     for piece in pieces {
         given += piece.len();

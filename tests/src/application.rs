@@ -88,7 +88,8 @@ fn record(socket: &mut TcpStream) -> (u8, Vec<u8>) {
 
 fn read_params(mut content: &[u8], params: &mut BTreeMap<String, String>) {
     while !content.is_empty() {
-        let (name, value) = (length(&mut content), length(&mut content));
+        let name = length(&mut content);
+        let value = length(&mut content);
         let [name, value] = [name, value]
             .map(|bytes| String::from_utf8(taken(&mut content, bytes).to_vec()).unwrap());
         let earlier = params.insert(name.clone(), value);

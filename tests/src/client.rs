@@ -472,7 +472,8 @@ impl Write for Wire {
 /// Returns the send and receive queues of the end of a TCP connection that has the first port, in hexadecimal digits.
 fn tcp_queues(here: u16, there: u16) -> (String, String) {
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
-    let (here, there) = (format!(":{here:04X}"), format!(":{there:04X}"));
+    let here = format!(":{here:04X}");
+    let there = format!(":{there:04X}");
     let rows = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let mut ours = rows.filter(|row| row[1].ends_with(&here) && row[2].ends_with(&there));
     let (sent, received) = ours.next().unwrap()[4].split_once(':').unwrap();

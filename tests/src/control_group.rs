@@ -39,7 +39,8 @@ impl ControlGroup {
     /// As text for a person.
     pub fn of_threads() -> Result<Self, String> {
         let name = format!("kettle-test-{}-threads", std::process::id());
-        let (root, mut made) = (Path::new(ROOT), Self(Vec::new()));
+        let root = Path::new(ROOT);
+        let mut made = Self(Vec::new());
         if root.join("cgroup.controllers").exists() {
             let _ = fs::write(root.join("cgroup.subtree_control"), "+pids");
             made.folder(root.join(name))?;

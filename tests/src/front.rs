@@ -57,13 +57,15 @@ impl Front {
         let listener = TcpListener::bind(address).unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
         let rule: Rule = Arc::new(Mutex::new(rule));
-        let (config, noted) = (server_config(address), Arc::clone(&asked));
+        let config = server_config(address);
+        let noted = Arc::clone(&asked);
         thread::spawn(move || {
             for socket in listener.incoming() {
                 let Ok(socket) = socket else { return };
                 let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
                 let stream = StreamOwned::new(connection, socket);
-                let (rule, noted) = (Arc::clone(&rule), Arc::clone(&noted));
+                let rule = Arc::clone(&rule);
+                let noted = Arc::clone(&noted);
                 // A client that leaves is none of the front's business.
                 thread::spawn(move || drop(serve(stream, behind, &rule, &noted)));
             }
@@ -131,7 +133,8 @@ fn serve(
 /// The head with its last line, and the body.
 fn read_request(stream: &mut impl Read) -> io::Result<(String, Vec<u8>)> {
     let mut reader = BufReader::new(stream);
-    let (mut head, mut length) = (String::new(), 0);
+    let mut head = String::new();
+    let mut length = 0;
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line)? == 0 {

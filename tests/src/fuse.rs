@@ -98,7 +98,9 @@ impl Serving {
     }
 
     fn answer(&mut self, request: &[u8]) {
-        let (opcode, unique, node) = (u32_at(request, 4), &request[8..16], u64_at(request, 16));
+        let opcode = u32_at(request, 4);
+        let unique = &request[8..16];
+        let node = u64_at(request, 16);
         let body = &request[HEADER_BYTES..];
         let file = node.checked_sub(FIRST_NODE).and_then(|index| self.files.get(index as usize));
         let silent = file.map_or(Silent::Never, |(.., silent)| *silent);
@@ -182,7 +184,8 @@ fn attributes(node: u64, file: Option<&Entry>) -> Vec<u8> {
 }
 
 fn read(file_bytes: usize, body: &[u8]) -> Vec<u8> {
-    let (offset, wanted) = (u64_at(body, 8) as usize, u32_at(body, 16) as usize);
+    let offset = u64_at(body, 8) as usize;
+    let wanted = u32_at(body, 16) as usize;
     let end = (offset + wanted).min(file_bytes);
     content(end).split_off(offset.min(end))
 }

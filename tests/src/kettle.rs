@@ -185,7 +185,8 @@ impl Kettle {
 
     /// Waits until a live number or word is this.
     pub fn wait_for_status(&self, pointer: &str, expected: impl Into<Value>) {
-        let (expected, deadline) = (expected.into(), Instant::now() + patience());
+        let expected = expected.into();
+        let deadline = Instant::now() + patience();
         loop {
             let found = self.status(pointer);
             if found == expected {

@@ -81,7 +81,8 @@ impl Mounted {
     /// # Errors
     /// As for [`at`](Self::at).
     pub fn overlay(folder: PathBuf, lower: &Path, beside: &Path) -> Result<Self, String> {
-        let (upper, work) = (beside.join("upper"), beside.join("work"));
+        let upper = beside.join("upper");
+        let work = beside.join("work");
         fs::create_dir_all(&upper).unwrap();
         fs::create_dir_all(&work).unwrap();
         let [lower, upper, work] = [lower, &upper, &work].map(Path::display);

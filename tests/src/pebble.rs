@@ -40,8 +40,11 @@ impl Default for PebbleSetup {
             ("PEBBLE_WFE_NONCEREJECT", "0".to_owned()),
             ("PEBBLE_AUTHZREUSE", "0".to_owned()),
         ];
-        let (tls, http, listen) = (unused_address(), unused_address(), unused_address());
-        let (settings, lifetime_seconds) = (String::new(), 90 * 86_400);
+        let tls = unused_address();
+        let http = unused_address();
+        let listen = unused_address();
+        let settings = String::new();
+        let lifetime_seconds = 90 * 86_400;
         Self { environment, settings, lifetime_seconds, tls, http, listen }
     }
 }
@@ -106,15 +109,16 @@ impl PebbleSetup {
     /// Starts it, unless it is not there: then the calling test is noted down as skipped and should return.
     #[must_use]
     pub fn start_or_skip(&self) -> Option<Pebble> {
-        let (program, names) =
-            (go_program_or_skip("pebble")?, go_program_or_skip("pebble-challtestsrv")?);
+        let program = go_program_or_skip("pebble")?;
+        let names = go_program_or_skip("pebble-challtestsrv")?;
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         let ip = self.listen.ip().to_string();
         let own = issue(&[&ip, "localhost"], Kind::Ecdsa);
         std::fs::write(path("own.pem"), &own.chain).unwrap();
         std::fs::write(path("own.key"), &own.key).unwrap();
-        let (management, dns) = (unused_address(), unused_address());
+        let management = unused_address();
+        let dns = unused_address();
         std::fs::write(path("pebble.json"), self.config(management, path(""))).unwrap();
         let names_management = unused_address();
         let names = Tool::new(names)
@@ -138,8 +142,11 @@ impl PebbleSetup {
     }
 
     fn config(&self, management: SocketAddr, folder: PathBuf) -> String {
-        let (folder, settings) = (folder.display(), &self.settings);
-        let (listen, tls, http) = (self.listen, self.tls.port(), self.http.port());
+        let folder = folder.display();
+        let settings = &self.settings;
+        let listen = self.listen;
+        let tls = self.tls.port();
+        let http = self.http.port();
         let lifetime = self.lifetime_seconds;
         let retry = if settings.contains("retryAfter") { "" } else { NO_RETRY_AFTER };
         format!(

@@ -113,7 +113,8 @@ impl RawSession {
 
     /// Receives bodies of so many bytes in all, and says how many KeyUpdates came before their end. Heads begin records.
     pub fn bodies(&mut self, bytes: usize) -> (Vec<u8>, usize) {
-        let (mut received, mut key_updates) = (Vec::new(), 0);
+        let mut received = Vec::new();
+        let mut key_updates = 0;
         while received.len() < bytes {
             match self.receive() {
                 Received::Record(APPLICATION_DATA, content) => received.extend(body_of(&content)),

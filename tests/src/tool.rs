@@ -167,7 +167,8 @@ impl Running {
     #[must_use]
     pub fn ended(&mut self) -> Ended {
         if !(self.stdout.has_ended_in_time() && self.stderr.has_ended_in_time()) {
-            let (said, complained) = (self.stdout.text(), self.stderr.text());
+            let said = self.stdout.text();
+            let complained = self.stderr.text();
             panic!("process {} does not end:\n{said}\n{complained}", self.process());
         }
         let status = self.child.wait().unwrap();

@@ -34,7 +34,8 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let mut wrong = 0;
     println!("| script | hitch | kettle | |\n|---|---|---|---|");
     for script in &scripts {
-        let (hitch, kettle) = (place.verdict("hitch", script)?, place.verdict("kettle", script)?);
+        let hitch = place.verdict("hitch", script)?;
+        let kettle = place.verdict("kettle", script)?;
         let known = DIFFERENCES.iter().find(|(of, _)| *of == number(script));
         let note = match (hitch == kettle, known) {
             (true, None) => "",

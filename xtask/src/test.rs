@@ -152,7 +152,8 @@ enum Part {
 
 impl Choice {
     fn parse(arguments: &[String]) -> Result<Self, String> {
-        let (kernels, filter) = (Vec::new(), Vec::new());
+        let kernels = Vec::new();
+        let filter = Vec::new();
         let mut choice = Self { only: None, scope: Scope::Everything, kernels, filter };
         let mut words = arguments.iter().map(String::as_str);
         while let Some(word) = words.next() {

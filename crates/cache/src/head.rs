@@ -168,10 +168,13 @@ impl ObjectHead {
             return Err(DamagedHead);
         }
         let mut rest = Reader(summed);
-        let (offset, bytes, sum) = (rest.u64()?, rest.u64()?, rest.u64()?);
+        let offset = rest.u64()?;
+        let bytes = rest.u64()?;
+        let sum = rest.u64()?;
         // No sum is a number that no sum is.
         let extent = BodyExtent { offset, bytes, sum: u32::try_from(sum).ok() };
-        let (generation, modified) = (rest.u64()?, rest.u64()?);
+        let generation = rest.u64()?;
+        let modified = rest.u64()?;
         let times = Times {
             arrived: rest.u64()?,
             age: rest.u64()?,
@@ -181,8 +184,11 @@ impl ObjectHead {
         };
         let status = rest.u16()?;
         let is_for_everybody = rest.u16()? != 0;
-        let (vary_count, tag_count) = (rest.u16()?, rest.u16()?);
-        let (key, lines, etag) = (rest.text()?, rest.bytes()?.to_vec(), rest.bytes()?.to_vec());
+        let vary_count = rest.u16()?;
+        let tag_count = rest.u16()?;
+        let key = rest.text()?;
+        let lines = rest.bytes()?.to_vec();
+        let etag = rest.bytes()?.to_vec();
         // Each takes at least its length's bytes, so nothing is collected that the head does not hold.
         let vary = (0..vary_count).map(|_| Ok((rest.text()?, rest.bytes()?.to_vec())));
         let vary = vary.collect::<Result<_, _>>()?;

@@ -21,7 +21,8 @@ const ROUND: &str = "KETTLE_TEST_ROUND";
 fn killed_at_any_moment_no_torn_object_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let kills = env::var("KETTLE_KILLS").map_or(40, |kills| kills.parse().unwrap());
-    let (mut found, mut finished) = (0, 0);
+    let mut found = 0;
+    let mut finished = 0;
     for round in 0..kills {
         let mut child = Command::new(env::current_exe().unwrap())
             .args(["--exact", "fills_until_it_is_killed", "--nocapture", "--ignored"])

@@ -187,7 +187,8 @@ impl ForwardAuth {
     ) -> Result<ServiceAnswer, Silent> {
         let mut trace = Trace::default();
         let answer = fetch(&service.upstream, pool, question, &mut trace, |_| {}).await?;
-        let (head, mut body) = (answer.head, answer.body);
+        let head = answer.head;
+        let mut body = answer.body;
         let status = head.status();
         let is_redirect = matches!(status, 301 | 302 | 303 | 307 | 308);
         let leads = head.header_values("location").count() == 1;

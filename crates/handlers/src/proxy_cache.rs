@@ -183,7 +183,9 @@ pub async fn respond(
                 };
                 // In a task of its own: a client that takes the request back does not undo what it did.
                 let invalidate = |over, disks| {
-                    let (keys, device, route) = (keys.clone(), device.clone(), route.clone());
+                    let keys = keys.clone();
+                    let device = device.clone();
+                    let route = route.clone();
                     spawn_local(route.invalidate_after(over, keys, disks, device, pool.share()))
                 };
                 let at_once = invalidate(None, files.disks().within(ANSWER_TIME_MAX));

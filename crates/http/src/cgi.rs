@@ -155,7 +155,8 @@ fn status_of(value: &[u8]) -> Result<u16, ResponseError> {
 
 /// Gives on the name of the parameter that a field of a request is for a program (RFC 3875 §4.1.18).
 pub fn with_parameter_name<T>(field: &[u8], give: impl FnOnce(&[u8]) -> T) -> T {
-    let (mut usual, mut long) = ([0; NAME_BYTES_USUAL], Vec::new());
+    let mut usual = [0; NAME_BYTES_USUAL];
+    let mut long = Vec::new();
     let bytes = PREFIX.len() + field.len();
     let name = usual.get_mut(..bytes).unwrap_or_else(|| {
         long.resize(bytes, 0);

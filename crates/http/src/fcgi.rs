@@ -51,7 +51,8 @@ pub fn enclose(out: &mut Vec<u8>, keeps_connection: bool, has_body: bool) -> Opt
 /// parameter.
 pub fn parameters(out: &mut Vec<u8>, mut pairs: &[u8]) {
     while !pairs.is_empty() {
-        let (mut bytes, mut rest) = (0, pairs);
+        let mut bytes = 0;
+        let mut rest = pairs;
         while let Some(next) = pair_bytes(rest)
             && bytes + next <= CONTENT_BYTES_MAX
         {
@@ -79,7 +80,8 @@ fn pair_bytes(pairs: &[u8]) -> Option<usize> {
         let length = u32::from_be_bytes([*first & !LONG, *second, *third, *fourth]);
         usize::try_from(length).ok()
     };
-    let (name, value) = (length()?, length()?);
+    let name = length()?;
+    let value = length()?;
     Some(pairs.len() - rest.len() + name + value)
 }
 

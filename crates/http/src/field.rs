@@ -147,7 +147,8 @@ const HOP_BY_HOP_BITS: u64 = name_bits(&HOP_BY_HOP);
 /// Looked up, since each name that is passed on is looked at byte by byte.
 #[expect(clippy::indexing_slicing, reason = "the compiler does it")]
 static TOKEN_BYTES: [bool; 256] = {
-    let (mut table, mut byte) = ([false; 256], 0_usize);
+    let mut table = [false; 256];
+    let mut byte = 0_usize;
     while byte < table.len() {
         table[byte] = is_of_tokens(byte as u8);
         byte += 1;

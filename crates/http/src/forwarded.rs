@@ -103,7 +103,9 @@ pub fn forwarded<'v>(lines: &'v [&'v [u8]]) -> impl Iterator<Item = (Node, Optio
 /// One element. `None` without exactly one `for` that is an address; also where something in it is quoted within quotes, as no
 /// address and no name of a host needs it.
 fn element(text: &[u8]) -> Option<(Node, Option<Scheme>)> {
-    let (mut node, mut scheme, mut is_quoted) = (None, None, false);
+    let mut node = None;
+    let mut scheme = None;
+    let mut is_quoted = false;
     let pairs = text.split(|byte| {
         is_quoted ^= *byte == b'"';
         *byte == b';' && !is_quoted

@@ -126,7 +126,8 @@ enum Spec {
 /// `first-last`, `first-` or `-suffix` (RFC 9110 §14.1.2); `None` if it is neither.
 fn parse_spec(spec: &[u8], length: u64) -> Option<Spec> {
     let dash = spec.iter().position(|byte| *byte == b'-')?;
-    let (first, last) = (spec.get(..dash)?, spec.get(dash + 1..)?);
+    let first = spec.get(..dash)?;
+    let last = spec.get(dash + 1..)?;
     // Positions beyond 64 bits become the last 64-bit one, which no file reaches.
     if first.is_empty() {
         let suffix = field::saturating_decimal(last)?;

@@ -91,7 +91,8 @@ impl Mount {
     fn parse(line: &str) -> Option<Self> {
         let (mount, file_system) = line.split_once(" - ")?;
         let mut fields = mount.split(' ').skip(3);
-        let (group, at) = (fields.next()?, fields.next()?);
+        let group = fields.next()?;
+        let at = fields.next()?;
         let mut fields = file_system.split(' ');
         let version = match fields.next()? {
             "cgroup2" => Version::Two,
@@ -105,7 +106,8 @@ impl Mount {
     /// The folder of the group that a line of `/proc/self/cgroup` names, if that is of this hierarchy.
     fn path_of_group(&self, line: &str) -> Option<PathBuf> {
         let mut fields = line.splitn(3, ':').skip(1);
-        let (controllers, group) = (fields.next()?, fields.next()?);
+        let controllers = fields.next()?;
+        let group = fields.next()?;
         let is_ours = match self.version {
             Version::Two => controllers.is_empty(),
             Version::One => {

@@ -387,7 +387,8 @@ impl LastListing {
     /// The piece from this offset on; from the first on, as the folder is now.
     fn piece_for(&mut self, permits: &impl Permits, words: &[u8]) -> io::Result<Answer> {
         let (at, folder) = words.split_first_chunk().ok_or(ErrorKind::InvalidInput)?;
-        let (at, folder) = (u32::from_ne_bytes(*at), Path::new(OsStr::from_bytes(folder)));
+        let at = u32::from_ne_bytes(*at);
+        let folder = Path::new(OsStr::from_bytes(folder));
         if at == 0 {
             let names = listing::of(&open_permitted(permits, folder)?)?;
             *self = Self { folder: folder.to_owned(), names: listing::encode(&names) };

@@ -50,7 +50,8 @@ pub(crate) fn put(socket: BorrowedFd<'_>, path: &Path, rights: &Rights) -> io::R
 
 /// A name in the same folder that a socket can have.
 fn unplaced_name(path: &Path) -> io::Result<PathBuf> {
-    let (beside, bytes) = (name_beside(path), path.as_os_str().len());
+    let beside = name_beside(path);
+    let bytes = path.as_os_str().len();
     if bytes + BYTES_BESIDE <= PATH_BYTES_MAX {
         return Ok(beside);
     }

@@ -124,7 +124,8 @@ fn settle(its: BorrowedFd<'_>, names: Names) -> io::Result<()> {
 
 fn watch_over<W: Ward>(its: &OwnedFd, names: Names, ward: &mut W) {
     let mut watch = Watch { its, programs: Programs::default() };
-    let (mut turn, mut orders) = (Turn::First, None);
+    let mut turn = Turn::First;
+    let mut orders = None;
     loop {
         let begun = Instant::now();
         // Orders that cannot be read are no reason to end.

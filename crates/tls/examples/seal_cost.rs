@@ -27,8 +27,10 @@ fn main() {
     file.write_all(&[7; FILE_BYTES]).unwrap();
     let mut rustls = established();
     let mut sealer = sealer();
-    let (mut plaintext, mut outgoing) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES + 4_096]);
-    let (mut by_rustls, mut in_place) = (Vec::new(), Vec::new());
+    let mut plaintext = vec![0; CHUNK_BYTES];
+    let mut outgoing = vec![0; CHUNK_BYTES + 4_096];
+    let mut by_rustls = Vec::new();
+    let mut in_place = Vec::new();
     for _ in 0..ROUNDS {
         by_rustls.push(timed(|| {
             for offset in (0..FILE_BYTES).step_by(CHUNK_BYTES) {
@@ -39,8 +41,8 @@ fn main() {
             }
         }));
         in_place.push(timed(|| {
-            let (prefix, overhead) =
-                (sealer.prefix_bytes(), sealer.prefix_bytes() + sealer.suffix_bytes());
+            let prefix = sealer.prefix_bytes();
+            let overhead = sealer.prefix_bytes() + sealer.suffix_bytes();
             for offset in (0..FILE_BYTES).step_by(PLAINTEXT_BYTES_MAX) {
                 let record = &mut outgoing[..PLAINTEXT_BYTES_MAX + overhead];
                 let room = &mut record[prefix..prefix + PLAINTEXT_BYTES_MAX];
@@ -49,7 +51,8 @@ fn main() {
             }
         }));
     }
-    let (by_rustls, in_place) = (median(by_rustls), median(in_place));
+    let by_rustls = median(by_rustls);
+    let in_place = median(in_place);
     println!("rustls encrypt    {by_rustls:.3} ns/byte");
     println!("sealed in place   {in_place:.3} ns/byte   {:.2}x", in_place / by_rustls);
     println!("rustls' connection alone: {} bytes, before what it allocates", size_of_val(&rustls));

@@ -42,7 +42,8 @@ impl Acceptor {
     ) -> Result<Self, PolicyError> {
         let config = policy::group_config(policy, identities, resumption, group)?;
         let is_alpn_required = group.is_alpn_required;
-        let (audience, asks_certificate) = (group.audience(), group.client_auth.is_some());
+        let audience = group.audience();
+        let asks_certificate = group.client_auth.is_some();
         let acceptor = Self::new(&config, &policy.versions);
         Ok(Self { is_alpn_required, asks_certificate, audience, ..acceptor })
     }

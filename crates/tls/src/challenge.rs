@@ -80,7 +80,8 @@ impl Challenges {
     /// # Errors
     /// [`IssueError`] where there are too many challenges, or no certificate can be made for this name.
     pub fn present_tls_alpn(&self, name: &str, key_authorization: &str) -> Result<(), IssueError> {
-        let (token, asked) = (token_of(key_authorization)?, asked_name(name)?);
+        let token = token_of(key_authorization)?;
+        let asked = asked_name(name)?;
         let config = showing(name, key_authorization)?;
         let mut presented = self.write();
         presented.withdraw_tls_alpn(&asked, token);

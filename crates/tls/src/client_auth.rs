@@ -96,7 +96,8 @@ fn within<'c>(
     let mut left: Vec<_> =
         intermediates.iter().filter_map(|der| Some((der, names(der)?))).collect();
     left.retain(|(_, (issuer, subject))| issuer != subject);
-    let (mut taken, mut issuers) = (Vec::new(), vec![names(end_entity)?.0]);
+    let mut taken = Vec::new();
+    let mut issuers = vec![names(end_entity)?.0];
     for _ in 0..depth {
         let (next, others): (Vec<_>, _) =
             left.into_iter().partition(|(_, (_, subject))| issuers.contains(subject));

@@ -15,11 +15,13 @@ pub fn keys_of(
     cipher: Cipher,
     secret: [u8; SECRET_BYTES],
 ) -> Result<Keys, ProtectionError> {
-    let (mut key, mut iv) = ([0; KEY_BYTES_MAX], [0; IV_BYTES]);
+    let mut key = [0; KEY_BYTES_MAX];
+    let mut iv = [0; IV_BYTES];
     let (key_part, iv_part) = secret.split_at(KEY_BYTES_MAX);
     key.copy_from_slice(key_part);
     iv.copy_from_slice(iv_part);
-    let (key, iv) = (AeadKey::from(key), Iv::from(iv));
+    let key = AeadKey::from(key);
+    let iv = Iv::from(iv);
     let secrets = match cipher {
         Cipher::Aes128Gcm => ConnectionTrafficSecrets::Aes128Gcm { key, iv },
         Cipher::Aes256Gcm => ConnectionTrafficSecrets::Aes256Gcm { key, iv },

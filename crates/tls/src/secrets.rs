@@ -82,7 +82,8 @@ impl MasterSecret {
         server_random: [u8; RANDOM_BYTES],
     ) -> Result<Keys, ProtectionError> {
         let shape = suite.aead_alg.key_block_shape();
-        let (key_bytes, iv_bytes) = (shape.enc_key_len, shape.fixed_iv_len);
+        let key_bytes = shape.enc_key_len;
+        let iv_bytes = shape.fixed_iv_len;
         let block_bytes = 2 * (key_bytes + iv_bytes) + shape.explicit_nonce_len;
         let mut block = Zeroizing::new(vec![0; block_bytes]);
         let randoms = [server_random, self.client_random].concat();

@@ -351,7 +351,8 @@ impl RevocationLists {
         let mut lists = Vec::new();
         for (index, der) in pem::read_revocation_lists(file)?.into_iter().enumerate() {
             let bad = |detail| {
-                let (position, shown) = (index + 1, path.display());
+                let position = index + 1;
+                let shown = path.display();
                 let fault =
                     format!("revocation list {position} in {shown} cannot be used ({detail})");
                 IdentityError::new(path, fault, COPY_AGAIN)

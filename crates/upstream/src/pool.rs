@@ -157,7 +157,8 @@ impl Pool {
     pub(super) fn successor(&self, upstream: &Upstream) -> Option<Arc<Upstream>> {
         let upstreams = self.upstreams.borrow();
         let next = upstreams.as_ref()?.find(&upstream.backend.name)?;
-        let (own, other) = (&upstream.backend, &next.backend);
+        let own = &upstream.backend;
+        let other = &next.backend;
         // A request is written for one protocol.
         let is_next =
             other.is_successor_of(own) && own.settings.protocol == other.settings.protocol;

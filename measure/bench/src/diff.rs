@@ -172,14 +172,16 @@ impl Diff {
             let values = samples.iter().filter_map(|sample| sample.figures.get(figure.name));
             values.copied().filter(|value| value.is_finite()).collect()
         };
-        let (values_a, values_b) = (values(a), values(b));
+        let values_a = values(a);
+        let values_b = values(b);
         let Some(found) = Comparison::of(&values_a, &values_b) else {
             self.only_a += usize::from(!values_a.is_empty());
             self.only_b += usize::from(!values_b.is_empty());
             return None;
         };
         let sample = a.first()?;
-        let (a_median, b_median) = (found.a.median, found.b.median);
+        let a_median = found.a.median;
+        let b_median = found.b.median;
         let counted = (a_median > 0.0 && b_median > 0.0).then(|| b_median / a_median - 1.0);
         let counted = counted.map(|change| Interval { middle: change, low: change, high: change });
         let timed = found.ratio.map(|ratio| Interval {

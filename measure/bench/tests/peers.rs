@@ -112,7 +112,8 @@ fn caches_ask_their_backend_once() {
 
 /// The server in this role, or a line in the log: an nginx may lack its stream module.
 fn able(program: Program, role: Role, place: &Place) -> Option<(Subject, Found)> {
-    let (subject, found) = (subject(program, SubjectPath::User, role), found(program)?);
+    let subject = subject(program, SubjectPath::User, role);
+    let found = found(program)?;
     let lacking = peers::unavailable(&subject, &found, &place.setup(USUAL, CertificateKey::P256));
     lacking.as_deref().map(skip);
     lacking.is_none().then_some((subject, found))
@@ -235,7 +236,8 @@ fn takes_early_data(program: Program, role: Role) {
     let early = place.folder.path().join("early");
     fs::write(&early, request()).unwrap();
     let session = place.folder.path().join("session");
-    let (early, session) = (early.to_str().unwrap(), session.to_str().unwrap());
+    let early = early.to_str().unwrap();
+    let session = session.to_str().unwrap();
     let offer = Offer { resume_by: ResumeBy::EarlyData, ..USUAL };
     let subject = subject(program, SubjectPath::User, role);
     let running = start(subject, &found, &place.setup(offer, CertificateKey::P256));

@@ -125,7 +125,8 @@ impl Threads {
         };
         for index in 0..count {
             let (begin, beginning) = oneshot::channel();
-            let (shared, sender) = (Arc::clone(&threads.shared), sender.clone());
+            let shared = Arc::clone(&threads.shared);
+            let sender = sender.clone();
             let work = move || thread::run(shared, index, &sender, beginning);
             let builder = std::thread::Builder::new().name(format!("load-{index}"));
             threads.handles.push(builder.spawn(work).map_err(LoadError::Thread)?);

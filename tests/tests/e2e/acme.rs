@@ -248,7 +248,8 @@ fn a_reload_that_names_more_has_a_certificate_for_all_names_ordered() {
     wait_until("the new certificate is there", || current(&kettle) != before);
     let ask = |name: &str| {
         let root = kettle.folder.path("pebble-root.pem");
-        let (port, ip) = (kettle.address().port(), kettle.address().ip());
+        let port = kettle.address().port();
+        let ip = kettle.address().ip();
         Tool::new("curl")
             .args(["--silent", "--show-error", "--cacert"])
             .args([root])
@@ -318,7 +319,8 @@ fn an_operator_has_a_certificate_renewed_and_revoked() {
         let path = format!("state/acme/certificates/localhost/current/{name}");
         std::fs::read_to_string(kettle.folder.path(&path)).unwrap()
     };
-    let (before, key) = (current(&kettle), file("key.pem"));
+    let before = current(&kettle);
+    let key = file("key.pem");
     // As long as its authority is asked for something, it is refused.
     let does = |word: &str| kettle.ctl(&["acme", word, "localhost"]).output().status.success();
     wait_until("it may be renewed", || does("renew"));

@@ -92,7 +92,8 @@ fn the_command_line_of_stud_runs() {
     let mut client = Dialer::default().server_name("one").connect(front);
     let own = client.wire.socket.local_addr().unwrap();
     client.send(b"GET").unwrap();
-    let (ip, to_ip) = (own.ip(), front.ip());
+    let ip = own.ip();
+    let to_ip = front.ip();
     let expected = format!("PROXY TCP4 {ip} {to_ip} {} {}\r\nGET", own.port(), front.port());
     let said = read_exactly(&mut backend.accept(), expected.len());
     assert_eq!(String::from_utf8(said).unwrap(), expected);

@@ -32,7 +32,8 @@ struct Running {
 
 impl Running {
     fn with(table: &str, route: &str) -> Self {
-        let (auth, app) = (Backend::listen(), Backend::listen());
+        let auth = Backend::listen();
+        let app = Backend::listen();
         let kettle = Kettle::start(guarded(&auth, &app, table, route));
         Self { kettle, auth, app }
     }
@@ -212,7 +213,8 @@ fn a_service_that_is_late_full_or_gone_lets_nobody_in() {
     slow.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n1").unwrap();
     assert_eq!(client.response().status, 503);
     it.app.assert_unasked();
-    let (app, nobody) = (Backend::listen(), unused_address());
+    let app = Backend::listen();
+    let nobody = unused_address();
     let gone = format!(
         "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nforward_auth = {{ backend = \"auth\", path = \"/\" }}\n{}{}",
         backend("app", "", &[app.address()]),
@@ -227,7 +229,8 @@ fn a_service_that_is_late_full_or_gone_lets_nobody_in() {
 
 #[test]
 fn who_finds_no_place_in_the_service_s_queue_is_not_let_in() {
-    let (auth, app) = (Backend::listen(), Backend::listen());
+    let auth = Backend::listen();
+    let app = Backend::listen();
     let text = format!(
         "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nforward_auth = {{ backend = \"auth\", path = \"/\" }}\n{}{}",
         backend("app", "", &[app.address()]),
@@ -285,7 +288,9 @@ fn cookies_of_a_yes_are_added_to_the_answer_which_no_cache_may_give_to_others() 
 
 #[test]
 fn it_is_counted_and_timed_what_is_asked() {
-    let (auth, app, metrics) = (Backend::listen(), Backend::listen(), unused_address());
+    let auth = Backend::listen();
+    let app = Backend::listen();
+    let metrics = unused_address();
     let kettle = Kettle::start(guarded(&auth, &app, "", "").metrics(metrics));
     let mut client = kettle.ask(&get("/app/x"));
     answer(&mut auth.accept(), "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");

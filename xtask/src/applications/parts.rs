@@ -123,7 +123,8 @@ fn gitea(folder: &Path, packages: &[&str]) -> Result<(), String> {
     build.args(["-ldflags", "-s -w -X main.Version=1.26.0", "-o"]).arg(folder.join("gitea"));
     process::run(build.arg(".").current_dir(&source).env("CGO_ENABLED", "1"))?;
     for name in ["options", "public", "templates"] {
-        let (from, to) = (source.join(name), folder.join(name));
+        let from = source.join(name);
+        let to = folder.join(name);
         files::rename(&from, &to)?;
     }
     remove_folder(&source)

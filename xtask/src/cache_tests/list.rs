@@ -20,7 +20,8 @@ impl Case {
             "fail" => false,
             _ => return None,
         };
-        let (kind, name) = (words.next()?.to_owned(), words.next()?.to_owned());
+        let kind = words.next()?.to_owned();
+        let name = words.next()?.to_owned();
         Some(Self { name, kind, is_passed, why: words.next().unwrap_or_default().to_owned() })
     }
 }

@@ -86,7 +86,9 @@ fn without_placeholders(text: &str) -> String {
 
 /// The first words of the statements that stand in no block.
 fn top_words(text: &str) -> Vec<String> {
-    let (mut words, mut depth, mut is_first) = (Vec::new(), 0_usize, true);
+    let mut words = Vec::new();
+    let mut depth = 0_usize;
+    let mut is_first = true;
     let mut word = String::new();
     let mut letters = text.chars().peekable();
     let mut quote = None;

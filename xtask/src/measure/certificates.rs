@@ -228,7 +228,8 @@ fn render(record: &Value) -> String {
             let [kettle, caddy] =
                 AcmeClient::ALL.map(|client| of.get(client.name()).map(|it| shown(estimate(it))));
             if let (Some(kettle), Some(caddy)) = (kettle, caddy) {
-                let (number, name) = (row.number, row.name);
+                let number = row.number;
+                let name = row.name;
                 lines.push(format!("| {number} {name} | {told} | {kettle} | {caddy} |"));
             }
         }

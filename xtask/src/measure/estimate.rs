@@ -37,7 +37,8 @@ fn rank(count: usize) -> usize {
     let all = count as f64;
     // By logarithms, since 2⁻ⁿ is no number for a thousand samples.
     let mut logarithm = -all * std::f64::consts::LN_2;
-    let (mut outside, mut rank) = (0.0, 0);
+    let mut outside = 0.0;
+    let mut rank = 0;
     for below in 0..count / 2 {
         outside += 2.0 * logarithm.exp();
         if outside > OUTSIDE_MAX {

@@ -230,7 +230,8 @@ fn downloads(
         for program in Program::in_turn(round) {
             let server = pair.server(program);
             let held = bed.hold(server, number, "")?;
-            let (begun, before) = (Instant::now(), server.daemon.cpu_us());
+            let begun = Instant::now();
+            let before = server.daemon.cpu_us();
             park_timeout(Duration::from_secs(bed.seconds));
             let cpu =
                 (server.daemon.cpu_us() - before) / begun.elapsed().as_secs_f64() / number as f64;
@@ -300,7 +301,8 @@ fn fill(bed: &GrowthBed, row: &Row, record: &mut GrowthRecord) -> Result<(), Str
                 let target = LoadTarget { port: server.port, host: "localhost", path: &path };
                 bed.client.run(LoadTarget { path: "/other{200}", ..target }, "-n 400 -c 64")?;
                 let all = format!("-n {number} -c 64");
-                let (cpu, memory) = (server.daemon.cpu_us(), server.daemon.memory_bytes(PSS));
+                let cpu = server.daemon.cpu_us();
+                let memory = server.daemon.memory_bytes(PSS);
                 let answers = bed.client.run(target, &all)?;
                 let cpu = (server.daemon.cpu_us() - cpu) / answers.succeeded;
                 let before = pair.requests_at_origin()?;
@@ -341,7 +343,8 @@ fn sites(bed: &GrowthBed, row: &Row, record: &mut GrowthRecord) -> Result<(), St
                 let memory = server.daemon.memory_bytes(PSS);
                 let localhost = LoadTarget { host: "localhost", ..target };
                 let watch = bed.client.begin(localhost, "--rate 1000")?;
-                let (begun, busy) = (Instant::now(), server.daemon.cpu_us());
+                let begun = Instant::now();
+                let busy = server.daemon.cpu_us();
                 server.reload(&bed.reloaded(row, number, program, &server))?;
                 let is_new = |answers: load::Answers| answers.body_bytes != before;
                 while !bed.client.ask_in_reload(target)?.is_some_and(is_new) {
@@ -349,7 +352,8 @@ fn sites(bed: &GrowthBed, row: &Row, record: &mut GrowthRecord) -> Result<(), St
                         return Err(format!("{program:?}: a reload does not show"));
                     }
                 }
-                let (reload, busy) = (begun.elapsed(), server.daemon.cpu_us() - busy);
+                let reload = begun.elapsed();
+                let busy = server.daemon.cpu_us() - busy;
                 let waited = watch.end(Beside::Reload)?;
                 let sample = Sample::new(row.name, number, (program, round))
                     .with("cpu_us_per_transaction", cpu)

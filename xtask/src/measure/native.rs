@@ -148,7 +148,9 @@ impl Compared {
         let rounds = arguments.rounds.unwrap_or(self.rounds);
         let seconds = arguments.seconds.map(|it| format!(" --seconds {it}")).unwrap_or_default();
         let words = format!("{} --rounds {rounds}{seconds}", self.words);
-        let (mut rows, mut first, mut versions) = (Vec::new(), Value::Null, String::new());
+        let mut rows = Vec::new();
+        let mut first = Value::Null;
+        let mut versions = String::new();
         for (number, run) in runs.iter().enumerate() {
             let wanted = run.target.iter().filter(|it| self.wants(it, arguments));
             let wanted: Vec<_> = wanted.collect();

@@ -291,7 +291,8 @@ impl OutageBed {
         server: RunningClient,
         mut seen: Seen,
     ) -> Result<Seen, String> {
-        let (state, copy) = (server.setup.state.clone(), roots.with_file_name("copy"));
+        let state = server.setup.state.clone();
+        let copy = roots.with_file_name("copy");
         process::run_quietly(Command::new("cp").arg("-a").arg(&state).arg(&copy))?;
         let first = authority.issued();
         let lifetime = self.schedule.lifetime;

@@ -38,7 +38,8 @@ fn make_one(release: &Release, part: Part) -> Result<PathBuf, String> {
             set_mode(&control.join(script), 0o755)?;
         }
     }
-    let (version, architecture) = (&release.version, release.architecture.debian());
+    let version = &release.version;
+    let architecture = release.architecture.debian();
     let package = release.output.join(format!("{name}_{version}-1_{architecture}.deb"));
     let mut dpkg = release.command("dpkg-deb");
     dpkg.args(["--root-owner-group", "-Zxz", "--threads-max=1", "--build"]);
@@ -146,8 +147,9 @@ mod tests {
     fn what_kettle_writes_to_is_made_and_removed() {
         let packaging = crate::checkout::workspace().join("packaging");
         let of = |file: &str| files::read(packaging.join(file)).unwrap();
-        let (unit, made, purge) =
-            (of("kettle.service"), of("tmpfiles.d/kettle.conf"), of("deb/postrm"));
+        let unit = of("kettle.service");
+        let made = of("tmpfiles.d/kettle.conf");
+        let purge = of("deb/postrm");
         for (kind, folder) in [
             ("Cache", "/var/cache/kettle"),
             ("Logs", "/var/log/kettle"),

@@ -102,7 +102,8 @@ fn edges(metadata: &Value) -> BTreeMap<&str, Vec<&str>> {
 
 fn component(package: &Value, checksums: &BTreeMap<(String, String), String>) -> Value {
     let text = |name: &str| package[name].as_str().unwrap_or_default().to_owned();
-    let (name, version) = (text("name"), text("version"));
+    let name = text("name");
+    let version = text("version");
     let mut component = json!({
         "type": "library", "bom-ref": purl(package), "purl": purl(package), "name": name, "version": version,
     });

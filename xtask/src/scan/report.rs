@@ -92,7 +92,8 @@ pub fn ciphers(text: &str) -> Vec<String> {
         .filter_map(|line| {
             let mut words = line.split_whitespace();
             matches!(words.next()?, "Preferred" | "Accepted").then_some(())?;
-            let (version, cipher) = (words.next()?, words.nth(2)?);
+            let version = words.next()?;
+            let cipher = words.nth(2)?;
             Some(format!("{version} {cipher}"))
         })
         .collect()

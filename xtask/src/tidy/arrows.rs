@@ -39,7 +39,8 @@ fn check_dependency(
     };
     let name = dependency.name.as_str();
     if let Some(target) = workspace.packages.iter().find(|it| it.name == name) {
-        let (from, to) = (word_for(package), word_for(target));
+        let from = word_for(package);
+        let to = word_for(target);
         if !arrows.iter().any(|arrow| (arrow.from, arrow.to) == (from, to)) {
             refuse(format!("{PAGE} has no arrow {from} ─► {to}"));
         }

@@ -24,7 +24,8 @@ pub fn check(tree: &Tree, workspace: &Workspace, violations: &mut Vec<Violation>
     for package in &workspace.packages {
         let foreign = |name: &str| !own.contains(name) && !known.contains(name);
         for dependency in package.dependencies.iter().filter(|it| !it.is_inherited) {
-            let (path, line) = (package.manifest(), dependency.line);
+            let path = package.manifest();
+            let line = dependency.line;
             if package.directory != FUZZ {
                 let message = "take version and features from the workspace's table";
                 violations.push(Violation::at(&path, line, "own_version", message));

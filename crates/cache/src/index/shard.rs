@@ -120,7 +120,9 @@ impl Shard {
     pub(super) fn remove(&mut self, name: Name) -> bool {
         let Some(at) = self.by_name.remove(&name) else { return false };
         let Some(slot) = self.slot(at) else { return false };
-        let (newer, older, blocks) = (slot.newer, slot.older, slot.blocks);
+        let newer = slot.newer;
+        let older = slot.older;
+        let blocks = slot.blocks;
         match self.slot_mut(newer) {
             Some(newer) => newer.older = older,
             None => self.newest = older,
@@ -165,7 +167,8 @@ impl Shard {
     fn unlink_variant(&mut self, name: Name, at: Place) {
         let [key, _] = name.parts();
         let Some(slot) = self.slot(at) else { return };
-        let (newer, older) = (slot.newer_variant, slot.older_variant);
+        let newer = slot.newer_variant;
+        let older = slot.older_variant;
         let newest = self.variants.get(&key).copied();
         let Some(variants) = self.slot_mut(newest).map(|newest| newest.variants) else { return };
         if let Some(older) = self.slot_mut(older) {
@@ -207,7 +210,9 @@ impl Shard {
     /// Moves the hand by one object, which loses its mark; or goes if it had none, or `in_any_case`.
     pub(super) fn step(&mut self, in_any_case: bool) -> Option<(Name, u32)> {
         let slot = self.slot_mut(self.hand)?;
-        let (newer, name, blocks) = (slot.newer, slot.name, slot.blocks);
+        let newer = slot.newer;
+        let name = slot.name;
+        let blocks = slot.blocks;
         let is_used = std::mem::take(slot.is_used.get_mut());
         self.hand = newer;
         if is_used && !in_any_case {

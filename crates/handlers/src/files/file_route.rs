@@ -99,7 +99,8 @@ impl Validation {
             IfModifiedSince::Exact => ModifiedSince::Exact,
             IfModifiedSince::Off => ModifiedSince::Off,
         };
-        let (has_etag, has_date) = (route.etag, route.last_modified);
+        let has_etag = route.etag;
+        let has_date = route.last_modified;
         Self { has_etag, has_date, since, ranges_max: route.max_ranges }
     }
 }

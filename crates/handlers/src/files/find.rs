@@ -1,6 +1,8 @@
 //! Finding and reading files without stalling the worker: what the kernel has at hand is taken at
 //! once, everything else is fetched on one of a few threads that may wait for a disk.
 
+mod whole;
+
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::io::{self, IoSliceMut};
@@ -15,21 +17,21 @@ use kettle_exchange::error_page::ErrorPage;
 use kettle_kernel::file_stamp::FileStamp;
 use kettle_kernel::file_system::FileSystem;
 use kettle_kernel::keeper;
-use kettle_kernel::transfer::{self, Residency, Wait, read_at, read_beginning};
+use kettle_kernel::transfer::{self, Residency, Wait, read_at};
 use kettle_runtime::disk::{Abandoned, Device, DiskDeadline, Disks, WaitError};
 use kettle_runtime::encoder::{EncoderPlaces, compress};
-use kettle_tls::mac::Sha256;
 use rustix::io::Errno;
 
 use super::current_roots::{Below, CurrentRoots, Known, RootLookup};
 use super::entry::{Content, Mark};
 use super::file_route::FileRoute;
 use super::listing::{Listing, View};
-use super::locate::{self, Facts, Found, LocateOutcome, Purpose, Sought, identity_of};
+use super::locate::{self, Facts, Found, LocateOutcome, Purpose, Sought};
 use super::memory::{FileMemory, PASSING_BYTES_MAX};
 use super::precompressed::CodingPreference;
 use super::root::{Reach, Root, SWAPS_MAX};
 use super::{OpenFile, compressed};
+use whole::{hash, read_and_hash, read_whole};
 
 /// Finds and reads files for one worker.
 #[derive(Debug)]
@@ -121,7 +123,8 @@ impl Finder {
     ) -> Result<(Below, LocateOutcome), Errno> {
         let device = self.device_of(&known.root);
         let looking = |reach| {
-            let (known, route) = (known.clone(), Arc::clone(route));
+            let known = known.clone();
+            let route = Arc::clone(route);
             let relative = relative.to_owned();
             move || look(&known, &route, &relative, sought, reach)
         };
@@ -312,9 +315,11 @@ impl Finder {
         let known = self.roots.known(route, now);
         let deadline = self.disks.deadline();
         let reading = |reach| {
-            let (known, relative) = (known.clone(), relative.to_owned());
+            let known = known.clone();
+            let relative = relative.to_owned();
             let route = Arc::clone(route);
-            let (view, write) = (view.clone(), write.clone());
+            let view = view.clone();
+            let write = write.clone();
             move |abandoned: &Abandoned| {
                 // Of a folder that is being removed only a part may have been there.
                 let is_denied =
@@ -382,7 +387,9 @@ fn look(
     reach: Reach,
 ) -> Result<(Below, LocateOutcome), Errno> {
     let preference = preference.among(&route.codings);
-    let (index, others, denied) = (&*route.index, route.others.as_ref(), route.denied.as_ref());
+    let index = &*route.index;
+    let others = route.others.as_ref();
+    let denied = route.denied.as_ref();
     let programs = route.programs.as_ref();
     let sought = Sought { relative, index, others, denied, programs, preference, purpose };
     let is_sure = |located: &LocateOutcome| {
@@ -437,63 +444,8 @@ struct Listed {
     beyond: Option<String>,
 }
 
-/// All bytes of a file that does not change meanwhile; their mark is known.
-fn read_whole(file: &OpenFile, identity: FileStamp, wait: Wait) -> io::Result<(Vec<u8>, Mark)> {
-    let length = usize::try_from(identity.bytes).unwrap_or(usize::MAX);
-    let (_, mut bytes) = read_beginning(file.file(), &mut [], length, wait)?;
-    let read_bytes = bytes.len();
-    bytes.resize(length, 0);
-    fill(bytes.get_mut(read_bytes..).unwrap_or_default(), file, read_bytes as u64, wait)?;
-    is_still(file, identity)?;
-    Ok((bytes, Mark::Nothing))
-}
-
-/// The same, and their mark.
-fn read_and_hash(file: &OpenFile, identity: FileStamp, wait: Wait) -> io::Result<(Vec<u8>, Mark)> {
-    let (bytes, _) = read_whole(file, identity, wait)?;
-    let mut hash = Sha256::default();
-    hash.add(&bytes);
-    Ok((bytes, Mark::Hash(hash.half())))
-}
-
-/// The mark alone.
-fn hash(file: &OpenFile, identity: FileStamp, wait: Wait) -> io::Result<Mark> {
-    let (mut hash, mut piece, mut at) = (Sha256::default(), vec![0; PIECE_BYTES], 0);
-    while at < identity.bytes {
-        let left = usize::try_from(identity.bytes - at).unwrap_or(usize::MAX);
-        piece.truncate(left);
-        fill(&mut piece, file, at, wait)?;
-        hash.add(&piece);
-        at += piece.len() as u64;
-    }
-    is_still(file, identity)?;
-    Ok(Mark::Hash(hash.half()))
-}
-
-/// Fills the whole of `bytes` from a place in a file.
-fn fill(bytes: &mut [u8], file: &OpenFile, at: u64, wait: Wait) -> io::Result<()> {
-    let mut filled = 0;
-    while filled < bytes.len() {
-        let mut rest = [IoSliceMut::new(&mut bytes[filled..])];
-        match read_at(file.file(), &mut rest, at + filled as u64, wait)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            read => filled += read,
-        }
-    }
-    Ok(())
-}
-
-fn is_still(file: &OpenFile, identity: FileStamp) -> io::Result<()> {
-    match identity_of(file.file()) == Some(identity) {
-        true => Ok(()),
-        false => Err(io::ErrorKind::StaleNetworkFileHandle.into()),
-    }
-}
-
 /// Copying more than this at once would keep other connections waiting.
 const READ_AT_ONCE_BYTES_MAX: u64 = 256 * 1024;
-/// Of what is only hashed so much is in memory at a time.
-const PIECE_BYTES: usize = 64 * 1024;
 
 #[cfg(test)]
 mod tests;

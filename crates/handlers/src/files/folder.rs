@@ -123,7 +123,8 @@ mod tests {
         std::fs::create_dir(&real).unwrap();
         std::fs::create_dir(&other).unwrap();
         std::os::unix::fs::symlink(&real, &link).unwrap();
-        let (first, again) = (open(&real), open(&link));
+        let first = open(&real);
+        let again = open(&link);
         assert_eq!(first.as_fd().as_raw_fd(), again.as_fd().as_raw_fd());
         assert!(!Arc::ptr_eq(&first, &open(&other)));
         // The path names another folder now, and that is the one that is opened by it.
@@ -136,7 +137,8 @@ mod tests {
     #[test]
     fn a_folder_that_nobody_holds_any_more_is_closed_and_forgotten() {
         let root = tempfile::tempdir().unwrap();
-        let (first, second) = (open(root.path()), open(root.path()));
+        let first = open(root.path());
+        let second = open(root.path());
         let key = first.key.unwrap();
         let left = Arc::downgrade(&first);
         drop(first);

@@ -335,7 +335,9 @@ impl Files {
             return Ok(entry);
         }
         self.metrics.cache_miss();
-        let (preference, deadline, wall) = (key.preference, found.deadline, self.clock.wall());
+        let preference = key.preference;
+        let deadline = found.deadline;
+        let wall = self.clock.wall();
         found.by_sendfile = key.by_sendfile && self.finder.leaves(&found);
         let is_for_all = key.by_sendfile;
         let key = KeyRef { by_sendfile: found.by_sendfile, ..key };
@@ -408,7 +410,8 @@ impl Files {
             false => (write_html, "text/html; charset=utf-8"),
         };
         let listed = move |listing: &Listing, view: &View| write(listing, &path, view);
-        let (generation, now) = (route.generation.now(), self.clock.monotonic());
+        let generation = route.generation.now();
+        let now = self.clock.monotonic();
         let seen = self.finder.list(route, relative, now, view, listed).await;
         let page = self.accept_lookup(route, generation, seen)?.found;
         let page = Page { text: page.map_err(locate::status_of)?.into(), _place: place };

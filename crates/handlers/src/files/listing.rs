@@ -218,7 +218,8 @@ impl<'v> ListingPage<'v> {
         self.keep_best();
         let sort = self.view.sort;
         self.items.sort_by(|left, right| sort.compare(left, right));
-        let (folders, files) = (self.folders, self.files);
+        let folders = self.folders;
+        let files = self.files;
         let before = if self.is_backwards() {
             folders + files - self.passed - self.items.len() as u64
         } else {

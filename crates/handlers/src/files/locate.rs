@@ -256,7 +256,8 @@ fn locate_before_path_info(
                 return Ok(Some(LocateOutcome::Refused(404)));
             }
             FileKind::Regular(_) => {
-                let (path, path_info) = (path.to_owned(), path_info.to_owned());
+                let path = path.to_owned();
+                let path_info = path_info.to_owned();
                 return Ok(Some(LocateOutcome::Program { path, path_info }));
             }
         }

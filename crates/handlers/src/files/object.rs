@@ -240,7 +240,9 @@ impl ReadyObject {
             Some(bytes) => Content::Memory(bytes),
             None => Content::File(Arc::new(OpenFile::new(file, body.bytes, device))),
         };
-        let (moment, checked, met) = (Cell::new(moment), Cell::new(now), Cell::default());
+        let moment = Cell::new(moment);
+        let checked = Cell::new(now);
+        let met = Cell::default();
         let store = Arc::clone(store);
         let forms = RefCell::default();
         Rc::new(Self { head, content, body, store, reference, state, moment, checked, met, forms })

@@ -12,7 +12,8 @@ pub(super) struct Networks {
 
 impl Networks {
     pub(super) fn of(route: &Route) -> Option<Self> {
-        let (allow, deny) = (route.allow.clone(), route.deny.clone());
+        let allow = route.allow.clone();
+        let deny = route.deny.clone();
         (!allow.is_empty() || !deny.is_empty()).then_some(Self { allow, deny })
     }
 

@@ -338,7 +338,8 @@ fn upgraded(
     };
     let (link, received, slot, backend) = in_flight.into_tunnel();
     let path = kettle_config::TxPathChoice::Auto;
-    let (client_place, log) = (None, Destination::Common);
+    let client_place = None;
+    let log = Destination::Common;
     let client = request.client.address;
     let upgraded = Upgraded { link, received, slot, backend, client_place, path, log, client };
     Some(Answer::Tunnel(Response::new(status, fields, Body::Empty), Box::new(upgraded)))

@@ -365,7 +365,8 @@ impl Fetching {
     async fn write(&self, mut writer: ObjectWriter, mut body: Box<UpstreamBody>) {
         let mut unread = AbandonedFetch::default();
         let disks = Disks::new(WRITE_TIME_MAX);
-        let (status, mut failed) = (writer.head().status, None);
+        let status = writer.head().status;
+        let mut failed = None;
         loop {
             let next = self.wanted(&mut body, &mut failed, &writer, &mut unread);
             let pieces = match next.await {

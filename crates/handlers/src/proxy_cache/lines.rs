@@ -45,7 +45,8 @@ mod tests {
         let newer = b"cache-control: max-age=9\r\ncontent-type: c/d\r\ny: 3\r\n";
         let expected = "content-type: a/b\r\nx: 1\r\nx: 2\r\ncache-control: max-age=9\r\ny: 3\r\n";
         assert_eq!(String::from_utf8(updated(stored, newer, false)).unwrap(), expected);
-        let (weak, strong) = (b"etag: W/\"a\"\r\n", b"etag: \"a\"\r\n");
+        let weak = b"etag: W/\"a\"\r\n";
+        let strong = b"etag: \"a\"\r\n";
         assert_eq!(updated(weak, strong, true), weak);
         assert_eq!(updated(weak, strong, false), strong);
     }

@@ -69,7 +69,8 @@ impl CacheLookup<'_> {
         held: &Held,
         notes: &mut LogNotes,
     ) -> CacheAnswer {
-        let (mut is_validated, mut has_looked_twice) = (false, false);
+        let mut is_validated = false;
+        let mut has_looked_twice = false;
         for _ in 0..ROUNDS_MAX {
             let look = at_hand::begin(self.open, self.files, asked);
             let found = match self.find(asked, &look, mem::take(&mut sought)).await {
@@ -121,10 +122,8 @@ impl CacheLookup<'_> {
                     }
                 }
                 Miss::Leads(fetch, fetched) => {
-                    let outcome = match &stale {
-                        Some(_) => CacheOutcome::Expired,
-                        None => CacheOutcome::Miss,
-                    };
+                    let is_known = stale.is_some();
+                    let outcome = if is_known { CacheOutcome::Expired } else { CacheOutcome::Miss };
                     match self.told(&fetch, request, fetched).await {
                         Ok(it) => (it.unwrap_or(Fetched::Failed(502, Box::default())), outcome),
                         Err(Disconnected) => return self.gone(outcome, notes),
@@ -132,10 +131,10 @@ impl CacheLookup<'_> {
                 }
                 Miss::Impossible => return CacheAnswer::Pass("bypass", better()),
             };
-            let is_validation = matches!(fetched, Fetched::Validated(_));
-            match self.fetched(fetched, outcome, reason, better(), asked, request, notes) {
-                Some(answer) => return answer,
-                None => is_validated = is_validation,
+            is_validated = matches!(fetched, Fetched::Validated(_));
+            let answer = self.fetched(fetched, outcome, reason, better(), asked, request, notes);
+            if let Some(answer) = answer {
+                return answer;
             }
         }
         CacheAnswer::Pass("bypass; detail=busy", None)
@@ -291,7 +290,8 @@ impl CacheLookup<'_> {
         look: &ObjectLook<'_>,
         sought: Sought,
     ) -> Found<Rc<ReadyObject>> {
-        let (route, files) = (self.route, self.files);
+        let route = self.route;
+        let files = self.files;
         let (object, met) = match sought {
             Sought::NotYet if look.known.is_nothing() => return Found::Nothing,
             Sought::NotYet => {

@@ -245,7 +245,8 @@ mod tests {
 
     #[test]
     fn what_came_in_the_future_is_no_longer_fresh() {
-        let (arrived, age) = (1_000_000, 10);
+        let arrived = 1_000_000;
+        let age = 10;
         let times = |stale_while_revalidate| Times {
             arrived,
             age,

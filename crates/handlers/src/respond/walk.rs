@@ -344,7 +344,8 @@ impl Place<'_> {
         begun: Option<Box<Begun>>,
         (held, notes): (&mut Held, &mut LogNotes),
     ) -> Result<Step, Failure> {
-        let (mut rewritten, mut stays) = (None, false);
+        let mut rewritten = None;
+        let mut stays = false;
         if let Some(paths) = route.rules.as_ref().and_then(|rules| rules.paths.as_ref()) {
             let target = request.head.target().map_err(|error| error.status())?;
             let asked_path = target.path;

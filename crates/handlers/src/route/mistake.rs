@@ -11,7 +11,9 @@ use crate::guard::UsersMistake;
 /// A mistake in a file that the configuration names.
 pub(super) fn users_diagnostic(mistake: UsersMistake) -> Diagnostic {
     let UsersMistake { path, line, message, help } = mistake;
-    let (column, offending, source_line) = (usize::from(line > 0), String::new(), None);
+    let column = usize::from(line > 0);
+    let offending = String::new();
+    let source_line = None;
     Diagnostic { path, line, column, offending, message, help, source_line }
 }
 

@@ -152,7 +152,8 @@ fn copies_of_one_file_make_sites_alike_and_nothing_else_does() {
         ("e", "c", None),
         ("a", "c", Some(0)),
     ] {
-        let (asked, shown) = (format!("{asked}.example"), format!("{shown}.example"));
+        let asked = format!("{asked}.example");
+        let shown = format!("{shown}.example");
         assert_eq!(number(&router, Some(&asked), Some(&shown)), expected, "{asked} {shown}");
     }
 }
@@ -169,7 +170,8 @@ fn a_generated_certificate_stands_for_all_sites_that_have_one() {
     ]);
     assert_eq!(number(&router, Some("b.example"), Some("a.example")), Some(2), "one for both");
     for (asked, shown) in [("own", "a"), ("a", "own"), ("none", "a")] {
-        let (asked, shown) = (format!("{asked}.example"), format!("{shown}.example"));
+        let asked = format!("{asked}.example");
+        let shown = format!("{shown}.example");
         assert_eq!(number(&router, Some(&asked), Some(&shown)), None, "{asked} {shown}");
     }
     let shown_first = number(&router, Some("a.example"), Some("none.example"));

@@ -58,7 +58,9 @@ impl OpenStore {
         }
         let stat = fstat(store.directory()).map_err(disk)?;
         let file_system = FileSystem::of(store.directory()).unwrap_or_default();
-        let (fetches, device, inode) = (Arc::default(), stat.st_dev, stat.st_ino);
+        let fetches = Arc::default();
+        let device = stat.st_dev;
+        let inode = stat.st_ino;
         let counting = Arc::new(Mutex::new(Counting::Unbegun { tried: None }));
         let open = Self { store, fetches, device, file_system, inode, counting };
         {
@@ -68,7 +70,8 @@ impl OpenStore {
                 return Ok(other);
             }
             living.retain(|it| it.store.strong_count() > 0);
-            let (store, fetches) = (Arc::downgrade(&open.store), Arc::downgrade(&open.fetches));
+            let store = Arc::downgrade(&open.store);
+            let fetches = Arc::downgrade(&open.fetches);
             let counting = Arc::clone(&open.counting);
             living.push(Living { store, fetches, device, file_system, inode, counting });
         }
@@ -156,7 +159,9 @@ fn find_living(living: &mut [Living], folder: (u64, u64)) -> Option<OpenStore> {
     // The memory of objects may be all that has the store.
     let known = fetches.upgrade().unwrap_or_default();
     *fetches = Arc::downgrade(&known);
-    let (device, file_system, inode) = (*device, *file_system, *inode);
+    let device = *device;
+    let file_system = *file_system;
+    let inode = *inode;
     let counting = Arc::clone(counting);
     Some(OpenStore { store, fetches: known, device, file_system, inode, counting })
 }

@@ -16,7 +16,12 @@ fn identity(subject: &str, chain: &[&[u8]]) -> PeerIdentity {
 fn bare(source: &WordSource) -> Words<'_> {
     let reference = "/".into();
     let scheme = Scheme::Https;
-    let (head, host, path, client, certificate, answer) = (None, None, None, None, None, None);
+    let head = None;
+    let host = None;
+    let path = None;
+    let client = None;
+    let certificate = None;
+    let answer = None;
     let vouched = None;
     Words { head, host, reference, path, scheme, client, certificate, answer, vouched, source }
 }

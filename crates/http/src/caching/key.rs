@@ -14,7 +14,8 @@ pub fn key_of(url: &str) -> Option<String> {
     let (scheme, usual_port) = if is_https { (HTTPS, 443) } else { (HTTP, 80) };
     let Authority { host, port } = Authority::parse(authority.as_bytes()).ok()?;
     let port = port.filter(|port| *port != usual_port).map(|port| format!(":{port}"));
-    let (host, port) = (host.to_ascii_lowercase(), port.unwrap_or_default());
+    let host = host.to_ascii_lowercase();
+    let port = port.unwrap_or_default();
     Some(format!("{scheme}{host}{port}{}", in_order(reference)))
 }
 

@@ -136,7 +136,8 @@ fn a_lifetime_is_explicit_where_the_response_says_it() {
         [("cache-control: max-age=0", true), (&*later, true), ("cache-control: public", false)]
     {
         let fields = lines(text);
-        let (asked, answered) = (at(NOW), at(NOW));
+        let asked = at(NOW);
+        let answered = at(NOW);
         let answer = Answer { status: 200, fields: &fields, asked, answered, targeted: None };
         assert_eq!(is_explicit(&answer), expected, "{text}");
     }
@@ -192,7 +193,9 @@ fn what_is_long_on_its_way_is_kept_and_is_as_old_as_that() {
         ("cache-control: max-age=0, stale-if-error=9, must-revalidate", Err(NotKept::NotFresh)),
     ] {
         let text = format!("date: {late}\n{text}");
-        let (fields, asked, answered) = (lines(&text), at(NOW - 60), at(NOW));
+        let fields = lines(&text);
+        let asked = at(NOW - 60);
+        let answered = at(NOW);
         let answer = Answer { status: 200, fields: &fields, asked, answered, targeted: None };
         let found = evaluate(&answer, &defaults);
         assert!(found.is_err() || found.is_ok_and(|it| it.age >= Duration::from_mins(2)), "{text}");
@@ -314,7 +317,8 @@ fn what_has_long_not_changed_is_fresh_for_a_tenth_of_that() {
 fn what_is_said_to_this_cache_alone_stands_above_the_rest() {
     let fresh = |text: &str| {
         let fields = lines(text);
-        let (asked, answered) = (at(NOW), at(NOW));
+        let asked = at(NOW);
+        let answered = at(NOW);
         let targeted = Some("cdn-cache-control");
         let answer = Answer { status: 200, fields: &fields, asked, answered, targeted };
         evaluate(&answer, &Defaults::default()).map(|it| it.fresh_for.as_secs())

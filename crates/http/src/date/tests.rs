@@ -62,7 +62,8 @@ proptest! {
 
 #[test]
 fn what_is_no_date_is_none_behind_one() {
-    let (one, other) = (b"Sun, 06 Nov 1994 08:49:37 GMT", b"Mon, 06 Nov 1994 08:49:37 GMT");
+    let one = b"Sun, 06 Nov 1994 08:49:37 GMT";
+    let other = b"Mon, 06 Nov 1994 08:49:37 GMT";
     for _ in 0..2 {
         assert!(is_date(one) && is_date(b"Sunday, 06-Nov-94 08:49:37 GMT"));
         assert!(!is_date(other) && !is_date(b"0") && !is_date(&[0; 29]));

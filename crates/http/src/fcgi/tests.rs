@@ -7,7 +7,8 @@ type Decoded = (Vec<u8>, Vec<u8>, Vec<RequestEnd>);
 
 /// Decodes bytes that arrive in pieces of this length.
 fn decoded(bytes: &[u8], step: usize) -> Result<Decoded, RecordError> {
-    let (mut decoder, mut all) = (RecordDecoder::default(), Decoded::default());
+    let mut decoder = RecordDecoder::default();
+    let mut all = Decoded::default();
     for mut input in bytes.chunks(step.max(1)) {
         while let Some(piece) = decoder.next(&mut input)? {
             match piece {
@@ -43,7 +44,8 @@ fn pairs(mut bytes: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
         u32::from_be_bytes([long[0] & 0x7f, long[1], long[2], long[3]]) as usize
     };
     while !bytes.is_empty() {
-        let (name_bytes, value_bytes) = (length(&mut bytes), length(&mut bytes));
+        let name_bytes = length(&mut bytes);
+        let value_bytes = length(&mut bytes);
         let (name, rest) = bytes.split_at(name_bytes);
         let (value, rest) = rest.split_at(value_bytes);
         pairs.push((name.to_vec(), value.to_vec()));
@@ -54,7 +56,8 @@ fn pairs(mut bytes: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
 
 /// The contents of records of one kind, and how many there were.
 fn contents(mut bytes: &[u8], kind: u8) -> (Vec<u8>, usize) {
-    let (mut all, mut records) = (Vec::new(), 0);
+    let mut all = Vec::new();
+    let mut records = 0;
     while let Some((header, rest)) = bytes.split_at_checked(8) {
         let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
         let (content, rest) = rest.split_at(length + usize::from(header[6]));
@@ -69,7 +72,8 @@ fn contents(mut bytes: &[u8], kind: u8) -> (Vec<u8>, usize) {
 
 #[test]
 fn a_request_is_as_the_specification_has_it() {
-    let (mut out, mut parameters_of) = (Vec::new(), Vec::new());
+    let mut out = Vec::new();
+    let mut parameters_of = Vec::new();
     begin(&mut out, true);
     assert!(pair(&mut parameters_of, b"A", b"bc"));
     parameters(&mut out, &parameters_of);

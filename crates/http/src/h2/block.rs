@@ -28,7 +28,8 @@ impl Connection {
         if head.stream.is_multiple_of(2) {
             return Err(malformed());
         }
-        let (stream, is_end) = (head.stream, head.has(END_STREAM));
+        let stream = head.stream;
+        let is_end = head.has(END_STREAM);
         let block = Block { stream, is_end, is_circular, bytes: Vec::new(), frames: 1 };
         if head.has(END_HEADERS) {
             return self.end_block(&block, fragment);

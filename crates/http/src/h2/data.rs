@@ -6,7 +6,8 @@ use super::receive::Fault;
 
 impl Connection {
     pub(super) fn begin_data(&mut self) -> Result<(), Fault> {
-        let (number, bytes) = (self.frame.stream, self.frame.payload_bytes);
+        let number = self.frame.stream;
+        let bytes = self.frame.payload_bytes;
         let is_padding_due = self.frame.has(PADDED);
         if is_padding_due && bytes == 0 {
             return Err(Fault::Connection(ErrorCode::FRAME_SIZE_ERROR));

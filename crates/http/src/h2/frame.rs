@@ -103,7 +103,9 @@ pub(super) fn write_frame(kind: u8, flags: u8, stream: u32, payload: &[u8], out:
 /// Appends a field block: HEADERS, and CONTINUATION as often as it takes.
 pub(super) fn write_block(stream: u32, block: &[u8], is_end: bool, out: &mut Vec<u8>) {
     let end_stream = if is_end { END_STREAM } else { 0 };
-    let (mut kind, mut flags, mut left) = (HEADERS, end_stream, block);
+    let mut kind = HEADERS;
+    let mut flags = end_stream;
+    let mut left = block;
     loop {
         let (payload, rest) = left.split_at(left.len().min(PAYLOAD_BYTES_MAX));
         let is_last = rest.is_empty();

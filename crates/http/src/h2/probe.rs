@@ -73,7 +73,8 @@ impl Connection {
             return false;
         };
         probe.is_back = true;
-        let (number, lacks_note) = (probe.stream, probe.is_bound() && !probe.is_passed_on);
+        let number = probe.stream;
+        let lacks_note = probe.is_bound() && !probe.is_passed_on;
         let is_behind = self.stream(number).is_some_and(|stream| {
             let held_bytes = i64::try_from(stream.held_bytes()).unwrap_or(i64::MAX);
             held_bytes > stream.receive_window.size / 2
@@ -91,7 +92,8 @@ impl Connection {
         let Some(stream) = self.stream(probe.stream).filter(|stream| stream.is_receiving()) else {
             return;
         };
-        let (number, size) = (probe.stream, stream.receive_window.size);
+        let number = probe.stream;
+        let size = stream.receive_window.size;
         let windows = Sizes { stream: size, connection: self.receive_window.size };
         let next = Probe { stream: number, windows, ..Probe::default() };
         let is_slow = is_behind || probe.is_bound() && !probe.is_passed_on;

@@ -63,8 +63,8 @@ impl Connection {
         payload_bytes: usize,
         is_end: bool,
     ) -> Result<[u8; HEAD_BYTES], ErrorCode> {
-        let (bytes, open_bytes) =
-            (i64::try_from(payload_bytes).unwrap_or(i64::MAX), self.send_bytes);
+        let bytes = i64::try_from(payload_bytes).unwrap_or(i64::MAX);
+        let open_bytes = self.send_bytes;
         self.advance(number, is_end, |stream| {
             // A frame that is only an end needs no room (§6.9.1).
             if bytes > 0 && bytes > open_bytes.min(stream.send_bytes) {
@@ -86,7 +86,8 @@ impl Connection {
     /// # Errors
     /// Nobody hears it.
     pub fn room(&mut self, number: u32) -> Result<Room, ErrorCode> {
-        let (connection_bytes, is_closed) = (self.send_bytes, self.is_closed);
+        let connection_bytes = self.send_bytes;
+        let is_closed = self.is_closed;
         let stream = self.stream(number).filter(|it| !is_closed && it.code_of_reset().is_none());
         let stream_bytes = stream.ok_or(ErrorCode::CANCEL)?.send_bytes;
         Ok(match usize::try_from(stream_bytes.min(connection_bytes)) {

@@ -81,7 +81,8 @@ impl Connection {
 
     /// Ends a stream before its end. Nothing that is due of it is taken back.
     pub fn reset(&mut self, number: u32, code: ErrorCode) {
-        let (mut unread_bytes, mut is_known) = (0, false);
+        let mut unread_bytes = 0;
+        let mut is_known = false;
         if let Some(stream) = self.stream(number) {
             // A client that took it back and goes on is told of that.
             let is_told = stream.is_taken_back() && code == ErrorCode::STREAM_CLOSED;

@@ -85,7 +85,8 @@ pub fn reference<'t>(target: Target<'t>, raw: &'t str, slashes: SlashRuns) -> Op
 
 /// A path with slashes in a row, as one in front of each of the first segments.
 fn with_runs(path: &str, merged_segments: usize) -> String {
-    let (mut merged, mut segments) = (String::with_capacity(path.len()), 0);
+    let mut merged = String::with_capacity(path.len());
+    let mut segments = 0;
     let mut behind_the_first = path.split('/').skip(1).peekable();
     while let Some(segment) = behind_the_first.next() {
         let is_in_run = segment.is_empty() && behind_the_first.peek().is_some();
@@ -128,7 +129,8 @@ impl<'p> Segments<'p> {
 
 /// True if a segment decodes to another one byte for byte. An encoded slash stays encoded.
 fn is_same(raw: &str, decoded: &str) -> bool {
-    let (mut raw, mut decoded) = (raw.bytes(), decoded.bytes());
+    let mut raw = raw.bytes();
+    let mut decoded = decoded.bytes();
     while let Some(byte) = raw.next() {
         let byte = match byte {
             b'%' => {

@@ -29,7 +29,8 @@ fn a_file_has_settled_once_it_is_more_than_two_seconds_old() {
 #[test]
 fn what_takes_a_files_place_or_may_be_read_by_others_has_another_stamp() {
     let folder = tempfile::tempdir().unwrap();
-    let (file, other) = (folder.path().join("a"), folder.path().join("b"));
+    let file = folder.path().join("a");
+    let other = folder.path().join("b");
     let stamp = || FileStamp::of(&fs::metadata(&file).unwrap());
     fs::write(&file, "one").unwrap();
     let first = stamp();

@@ -95,7 +95,8 @@ fn a_keeper_opens_what_it_may_and_nothing_else() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let (named, other) = (folder.path().join("named"), folder.path().join("other"));
+    let named = folder.path().join("named");
+    let other = folder.path().join("other");
     for file in [&named, &other] {
         fs::write(file, file.to_str().unwrap()).unwrap();
     }
@@ -282,7 +283,8 @@ fn a_keeper_makes_and_removes_the_sockets_it_may_with_rights_of_its_own() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let (named, other) = (folder.path().join("named"), folder.path().join("other"));
+    let named = folder.path().join("named");
+    let other = folder.path().join("other");
     let keeper = Running::of(One(named.clone(), ([127, 0, 0, 1], 1).into()));
     let socket = || Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
     let place = |path: &Path, socket: &Socket| {

@@ -30,7 +30,8 @@ pub(super) fn read(
         let mut piece = [0; 4096];
         while bytes.len() as u64 <= bytes_max {
             if !wait(&file, deadline)? {
-                let (kind, seconds) = (word_of(kind), patience.as_secs());
+                let kind = word_of(kind);
+                let seconds = patience.as_secs();
                 let message = format!(
                     "it is {kind}, not a file, and nobody has written all of it within {seconds} s"
                 );

@@ -112,7 +112,8 @@ pub struct KeyLengthError {
 
 impl fmt::Display for KeyLengthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, wanted) = (self.cipher.name(), self.cipher.key_bytes());
+        let name = self.cipher.name();
+        let wanted = self.cipher.key_bytes();
         write!(f, "{name} takes a key of {wanted} bytes, not {}", self.bytes)
     }
 }
@@ -134,7 +135,8 @@ impl TrafficKeys {
         if key.len() != cipher.key_bytes() {
             return Err(KeyLengthError { cipher, bytes: key.len() });
         }
-        let (key, iv) = (Zeroizing::new(key.to_vec()), Zeroizing::new(iv));
+        let key = Zeroizing::new(key.to_vec());
+        let iv = Zeroizing::new(iv);
         Ok(Self { version, cipher, key, iv, sequence })
     }
 

@@ -148,7 +148,8 @@ fn attaching_twice_is_refused_and_harmless() {
 fn every_suite_carries_data_from_kernel_to_kernel() {
     for (version, cipher) in suites() {
         let Some((sender, receiver)) = keyed_pair(version, cipher) else { return };
-        let (head, body) = (b"head".as_slice(), [0x5a; 1000]);
+        let head = b"head".as_slice();
+        let body = [0x5a; 1000];
         let buffers = [IoSlice::new(head), IoSlice::new(&body)];
         assert_eq!(transfer::send(sender.as_fd(), &buffers, false).unwrap(), 1004);
         let mut buffer = [0; 2000];

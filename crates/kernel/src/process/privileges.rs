@@ -157,7 +157,8 @@ impl Account {
         use rustix::process::{Gid, Uid};
         use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
         let call = |name| move |error: Errno| PrivilegeError::Call(name, error.into());
-        let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
+        let uid = Uid::from_raw(self.uid);
+        let gid = Gid::from_raw(self.gid);
         let groups: Vec<Gid> = self.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
         set_thread_groups(&groups).map_err(call("setgroups"))?;
         set_thread_res_gid(gid, gid, gid).map_err(call("setresgid"))?;
@@ -231,7 +232,8 @@ fn user_entry(name: &CStr, buffer: &mut [libc::c_char]) -> io::Result<Option<Use
     // SAFETY: `passwd` is a C structure of integers and pointers, for which all zeroes is a valid value.
     let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
     let mut found = ptr::null_mut();
-    let (start, bytes) = (buffer.as_mut_ptr(), buffer.len());
+    let start = buffer.as_mut_ptr();
+    let bytes = buffer.len();
     // SAFETY: the name ends in NUL, `start` and `bytes` describe `buffer`, and all outlive the call.
     let error =
         unsafe { libc::getpwnam_r(name.as_ptr(), &raw mut entry, start, bytes, &raw mut found) };
@@ -246,7 +248,8 @@ fn numbered_user_entry(
     // SAFETY: `passwd` is a C structure of integers and pointers, for which all zeroes is a valid value.
     let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
     let mut found = ptr::null_mut();
-    let (start, bytes) = (buffer.as_mut_ptr(), buffer.len());
+    let start = buffer.as_mut_ptr();
+    let bytes = buffer.len();
     // SAFETY: `start` and `bytes` describe `buffer`, and all pointers outlive the call.
     let error = unsafe { libc::getpwuid_r(uid, &raw mut entry, start, bytes, &raw mut found) };
     let is_found = lookup_outcome(error, !found.is_null())?;
@@ -257,7 +260,8 @@ fn group_entry(name: &CStr, buffer: &mut [libc::c_char]) -> io::Result<Option<li
     // SAFETY: `group` is a C structure of integers and pointers, for which all zeroes is a valid value.
     let mut entry: libc::group = unsafe { std::mem::zeroed() };
     let mut found = ptr::null_mut();
-    let (start, bytes) = (buffer.as_mut_ptr(), buffer.len());
+    let start = buffer.as_mut_ptr();
+    let bytes = buffer.len();
     // SAFETY: the name ends in NUL, `start` and `bytes` describe `buffer`, and all outlive the call.
     let error =
         unsafe { libc::getgrnam_r(name.as_ptr(), &raw mut entry, start, bytes, &raw mut found) };
@@ -272,7 +276,8 @@ fn numbered_group_entry(
     // SAFETY: `group` is a C structure of integers and pointers, for which all zeroes is a valid value.
     let mut entry: libc::group = unsafe { std::mem::zeroed() };
     let mut found = ptr::null_mut();
-    let (start, bytes) = (buffer.as_mut_ptr(), buffer.len());
+    let start = buffer.as_mut_ptr();
+    let bytes = buffer.len();
     // SAFETY: `start` and `bytes` describe `buffer`, and all pointers outlive the call.
     let error = unsafe { libc::getgrgid_r(gid, &raw mut entry, start, bytes, &raw mut found) };
     let is_found = lookup_outcome(error, !found.is_null())?;

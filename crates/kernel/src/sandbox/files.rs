@@ -34,7 +34,8 @@ pub struct Files {
 pub fn landlock_version() -> Result<u32, SandboxError> {
     // SAFETY: with this flag the call takes no attributes, reads nothing and makes nothing.
     let version = unsafe {
-        let (no_attributes, bytes) = (std::ptr::null::<()>(), 0_usize);
+        let no_attributes = std::ptr::null::<()>();
+        let bytes = 0_usize;
         libc::syscall(libc::SYS_landlock_create_ruleset, no_attributes, bytes, VERSION_FLAG)
     };
     u32::try_from(version).map_err(|_| {

@@ -131,7 +131,8 @@ fn a_socket_that_takes_no_new_connections_keeps_those_that_wait_or_have_begun() 
         let defer = libc::TCP_DEFER_ACCEPT;
         option::set(deferring.as_fd(), libc::IPPROTO_TCP, defer, &second).unwrap();
         let connect = |to: &TcpListener| TcpStream::connect(to.local_addr().unwrap()).unwrap();
-        let (waiting, mut begun) = (connect(&whole), connect(&deferring));
+        let waiting = connect(&whole);
+        let mut begun = connect(&deferring);
         for listener in [&whole, &deferring] {
             take_no_new(listener.as_fd()).unwrap();
             let address = listener.local_addr().unwrap();

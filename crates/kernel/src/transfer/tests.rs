@@ -41,7 +41,8 @@ fn buffers_arrive_in_their_order() {
 #[test]
 fn one_buffer_is_filled_after_the_other() {
     let (mut sender, receiver) = loopback::pair().unwrap();
-    let (mut first, mut second) = ([0; 4], [0; 4]);
+    let mut first = [0; 4];
+    let mut second = [0; 4];
     let mut buffers = [IoSliceMut::new(&mut first), IoSliceMut::new(&mut second)];
     let nothing = receive_vectored(receiver.as_fd(), &mut buffers).unwrap_err();
     assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
@@ -124,7 +125,8 @@ fn splice_moves_bytes_from_a_pipe_to_a_socket() {
 #[test]
 fn read_at_fills_buffers_and_stops_at_the_end() {
     let file = file_of(100);
-    let (mut first, mut second) = ([0; 10], [0; 200]);
+    let mut first = [0; 10];
+    let mut second = [0; 200];
     let mut buffers = [IoSliceMut::new(&mut first), IoSliceMut::new(&mut second)];
     assert_eq!(read_at(file.as_fd(), &mut buffers, 5, Wait::Allowed).unwrap(), 95);
     assert_eq!((first[0], first[9], second[0], second[84]), (5, 14, 15, 99));

@@ -294,7 +294,8 @@ pub fn read_answer(message: &[u8]) -> Option<(u64, ProgramEnd)> {
     let (is_done, text) = rest.split_first()?;
     let text = String::from_utf8_lossy(text);
     let (end, output) = text.split_once('\n').unwrap_or((&text, ""));
-    let (end, output) = (end.to_owned(), output.trim_end().to_owned());
+    let end = end.to_owned();
+    let output = output.trim_end().to_owned();
     let done = if *is_done == 1 { Ok(output) } else { Err((end, output)) };
     Some((u64::from_le_bytes(*number), done))
 }

@@ -269,8 +269,10 @@ fn a_long_certificate_takes_no_room_from_what_is_said_of_tls() {
 
 #[test]
 fn addresses_of_two_families_are_written_as_their_version_can() {
-    let (v4, v6) = (address("192.0.2.1:1"), address("[2001:db8::1]:2"));
-    let (mut line, mut binary) = (Vec::new(), Vec::new());
+    let v4 = address("192.0.2.1:1");
+    let v6 = address("[2001:db8::1]:2");
+    let mut line = Vec::new();
+    let mut binary = Vec::new();
     write_v1(Some((v4, v6)), &mut line);
     write_v2(Speaker::Client((v4, v6)), &[], &mut binary);
     assert_eq!(line, b"PROXY UNKNOWN\r\n");
@@ -338,7 +340,8 @@ proptest! {
 
     #[test]
     fn what_is_written_is_read(source in any_address(), destination in any_address()) {
-        let (mut line, mut binary) = (Vec::new(), Vec::new());
+        let mut line = Vec::new();
+        let mut binary = Vec::new();
         write_v1(Some((source, destination)), &mut line);
         write_v2(Speaker::Client((source, destination)), &[], &mut binary);
         let expected = Endpoints::Inet { source, destination };
@@ -398,7 +401,8 @@ fn a_signature_is_there_with_its_last_byte() {
 
 #[test]
 fn a_client_without_an_address_is_spoken_for_without_one() {
-    let (mut line, mut binary) = (Vec::new(), Vec::new());
+    let mut line = Vec::new();
+    let mut binary = Vec::new();
     write_v1(None, &mut line);
     assert_eq!(line, b"PROXY UNKNOWN\r\n");
     write_v2(Speaker::Nameless, &[Tlv::Authority(b"a.example")], &mut binary);

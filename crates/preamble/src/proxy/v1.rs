@@ -49,8 +49,10 @@ fn endpoints(text: &[u8]) -> Option<Endpoints<'static>> {
     let text = std::str::from_utf8(text).ok()?;
     let mut words = text.split(' ');
     let family = words.next()?;
-    let (source, destination) = (words.next()?, words.next()?);
-    let (source_port, destination_port) = (port(words.next()?)?, port(words.next()?)?);
+    let source = words.next()?;
+    let destination = words.next()?;
+    let source_port = port(words.next()?)?;
+    let destination_port = port(words.next()?)?;
     if words.next().is_some() {
         return None;
     }
@@ -81,7 +83,8 @@ pub(super) fn write(endpoints: Option<(SocketAddr, SocketAddr)>, target: &mut Ve
             return;
         }
     };
-    let (from, to) = (source.ip(), destination.ip());
+    let from = source.ip();
+    let to = destination.ip();
     // Writing to memory cannot fail.
     let _ =
         write!(target, "PROXY {family} {from} {to} {} {}\r\n", source.port(), destination.port());

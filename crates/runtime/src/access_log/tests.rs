@@ -370,7 +370,8 @@ fn a_pipe_that_nobody_reads_holds_up_neither_a_reload_nor_the_end() {
 #[test]
 fn settings_that_nobody_waits_for_any_more_are_not_taken() {
     let directory = tempfile::tempdir().unwrap();
-    let (before, after) = (directory.path().join("before"), directory.path().join("after"));
+    let before = directory.path().join("before");
+    let after = directory.path().join("after");
     let writer =
         Writer::open(&settings(&before), HashSet::new(), Vec::new(), Arc::default()).unwrap();
     let (commands, received) = std::sync::mpsc::sync_channel(2);

@@ -142,7 +142,8 @@ impl TunnelEntry<'_> {
     fn write_short(&self, out: &mut Vec<u8>, clock: &mut TimeTexts) {
         write_time_of_day(out, clock, self.time);
         let place = self.server.unwrap_or(self.backend);
-        let (sent, received) = (bytes(self.to_client), bytes(self.to_backend));
+        let sent = bytes(self.to_client);
+        let received = bytes(self.to_backend);
         let path = self.to_client.map_or("-", |flow| flow.path.as_str());
         let seconds = self.duration.as_secs_f64();
         let client = self.remote.host();

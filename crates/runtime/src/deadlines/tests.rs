@@ -97,7 +97,8 @@ fn who_takes_a_byte_at_a_time_is_waited_for_only_where_nobody_waits_behind() {
 #[test]
 fn draining_interrupts_idle_waits_only() {
     let deadlines = Deadlines::default();
-    let (idle, busy) = (deadlines.register(), deadlines.register());
+    let idle = deadlines.register();
+    let busy = deadlines.register();
     let wakes = Arc::new(Wakes::default());
     let limit = Duration::from_secs(60);
     let mut idle_wait = pin!(idle.idle_within(limit, |_| Poll::<()>::Pending));
@@ -112,7 +113,8 @@ fn draining_interrupts_idle_waits_only() {
 #[test]
 fn what_has_begun_is_given_two_ticks_of_a_stop_and_a_request_all_the_time() {
     let deadlines = Deadlines::default();
-    let (begun, busy) = (deadlines.register(), deadlines.register());
+    let begun = deadlines.register();
+    let busy = deadlines.register();
     let wakes = Arc::new(Wakes::default());
     begun.extend(Duration::from_secs(60));
     let mut begun_wait = pin!(begun.wait(Stage::Begun, |_| Poll::<()>::Pending));
@@ -131,7 +133,8 @@ fn what_has_begun_is_given_two_ticks_of_a_stop_and_a_request_all_the_time() {
 #[test]
 fn a_request_that_is_due_has_its_time_and_no_tick() {
     let deadlines = Deadlines::default();
-    let (due, begun) = (deadlines.register(), deadlines.register());
+    let due = deadlines.register();
+    let begun = deadlines.register();
     let wakes = Arc::new(Wakes::default());
     let mut waits = [(due, Stage::Due), (begun, Stage::Begun)].map(|(deadline, stage)| {
         deadline.extend(Duration::from_secs(60));

@@ -70,7 +70,8 @@ async fn until_places_are(device: &Device, places: usize) {
 #[tokio::test]
 async fn calls_that_wait_for_a_device_are_bounded_and_hold_up_no_other_device() {
     let disks = Rc::new(Disks::new(LONG));
-    let (hung, other) = (remote(), remote());
+    let hung = remote();
+    let other = remote();
     let mut hanging = Hanging::new();
     LocalSet::new()
         .run_until(async {

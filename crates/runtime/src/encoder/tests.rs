@@ -63,7 +63,9 @@ enum Step {
 fn run(coding: Coding, plain: &[u8], steps: &[Step], cut: bool) -> (Vec<u8>, bool) {
     let mut encoding = Encoding::new(places(1 << 24).encoder(coding, None).unwrap());
     let mut context = Context::from_waker(Waker::noop());
-    let (mut coded, mut given, mut at) = (Vec::new(), 0, 0);
+    let mut coded = Vec::new();
+    let mut given = 0;
+    let mut at = 0;
     loop {
         let mut is_source_waiting = false;
         let next = encoding.poll_next(&mut context, |_| {
@@ -173,7 +175,8 @@ fn memory_is_for_so_many_and_is_free_at_the_end_of_a_body_or_with_it() {
     for coding in CODINGS {
         let places = places(2 * stream_bytes_max(coding) + UNIT_BYTES);
         let encoder = || places.encoder(coding, Some(5));
-        let (mut first, second) = (encoder().unwrap(), encoder().unwrap());
+        let mut first = encoder().unwrap();
+        let second = encoder().unwrap();
         assert!(encoder().is_none(), "{coding:?}");
         drop(second);
         let second = encoder().unwrap();

@@ -145,13 +145,15 @@ async fn no_worker_closes_the_file_of_a_body() {
     let disks = disks();
     let mut spooled = spool.begin(CLIENT, &disks);
     spooled.push(&content(100_000)).await.unwrap();
-    let (device, file) =
-        (Arc::clone(&spooled.device), Arc::downgrade(spooled.file.as_ref().unwrap()));
+    let device = Arc::clone(&spooled.device);
+    let file = Arc::downgrade(spooled.file.as_ref().unwrap());
     // All that may wait for this disk do.
     let (begun, mut began) = tokio::sync::mpsc::channel(4);
     let calls = [(); 4].map(|()| {
         let (go_on, waiting) = mpsc::channel::<()>();
-        let (disks, device, begun) = (disks.again(), Arc::clone(&device), begun.clone());
+        let disks = disks.again();
+        let device = Arc::clone(&device);
+        let begun = begun.clone();
         let call = async move {
             let wait = move || (begun.blocking_send(()).unwrap(), waiting.recv().unwrap());
             disks.wait_for(&device, wait).await.unwrap();

@@ -119,7 +119,9 @@ async fn a_burst_of_handshakes_leaves_turns_to_others_and_each_is_polled_twice_a
     const HANDSHAKES: usize = 400;
     const STEPS: usize = 8;
     let turns = Rc::new(HandshakeTurns::new(STEPS));
-    let (taken, polls, others) = (Cell::new(0), Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+    let taken = Cell::new(0);
+    let polls = Rc::new(Cell::new(0));
+    let others = Rc::new(Cell::new(0));
     LocalSet::new()
         .run_until(async {
             let running = Rc::clone(&turns);
@@ -133,7 +135,8 @@ async fn a_burst_of_handshakes_leaves_turns_to_others_and_each_is_polled_twice_a
             });
             let handshakes: Vec<_> = (0..HANDSHAKES)
                 .map(|_| {
-                    let (turns, polls) = (Rc::clone(&turns), Rc::clone(&polls));
+                    let turns = Rc::clone(&turns);
+                    let polls = Rc::clone(&polls);
                     spawn_local(async move {
                         let mut take = pin!(turns.take());
                         poll_fn(|context| {

@@ -201,8 +201,8 @@ impl Connection {
         number: u64,
     ) -> End {
         let start = RequestStart::now(number, self.client(head, number));
-        let (files, router) =
-            (&self.worker.responder.files, self.snapshot.served.router(self.listener));
+        let files = &self.worker.responder.files;
+        let router = self.snapshot.served.router(self.listener);
         let presented = stream.session().into();
         let id = &start.client.request_id;
         let mut response = respond::refuse(files, router, head, presented, status, id).await;

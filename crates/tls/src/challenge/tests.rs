@@ -24,7 +24,8 @@ fn client(protocols: &[&str]) -> ClientConfig {
 
 /// Acceptors that answer challenges, and these.
 fn answering() -> (Acceptors, Challenges) {
-    let (mut acceptors, challenges) = (acceptors(), Challenges::default());
+    let mut acceptors = acceptors();
+    let challenges = Challenges::default();
     acceptors.answer(&challenges);
     (acceptors, challenges)
 }

@@ -137,7 +137,8 @@ fn client_without_a_certificate_is_told_that_it_needs_one() {
 
 #[test]
 fn bad_certificates_are_refused_with_the_alert_that_says_why() {
-    let (authority, stranger) = (Authority::new("ca.example"), Authority::new("other.example"));
+    let authority = Authority::new("ca.example");
+    let stranger = Authority::new("other.example");
     let mut expired = client_parameters("alice", 1);
     expired.not_after = rcgen::date_time_ymd(2026, 1, 2);
     let mut early = client_parameters("alice", 1);
@@ -191,7 +192,8 @@ fn bad_certificates_are_refused_with_the_alert_that_says_why() {
 
 #[test]
 fn list_that_ran_out_or_is_anothers_vouches_for_nobody() {
-    let (authority, stranger) = (Authority::new("ca.example"), Authority::new("other.example"));
+    let authority = Authority::new("ca.example");
+    let stranger = Authority::new("other.example");
     let alice = authority.client(&client_parameters("alice", 1));
     for list in [authority.expired_list(), stranger.revoke(&[], 2126)] {
         let revocation = Some(revocation(&list));
@@ -293,7 +295,8 @@ fn resumed_session_knows_its_client() {
 
 #[test]
 fn session_ends_with_the_certificate_or_the_first_list_to_run_out() {
-    let (authority, other) = (Authority::new("ca.example"), Authority::new("other.example"));
+    let authority = Authority::new("ca.example");
+    let other = Authority::new("other.example");
     let alice = authority.client(&client_parameters("alice", 1));
     let year = |year| u64::try_from(rcgen::date_time_ymd(year, 1, 1).unix_timestamp());
     let until = |lists: Option<String>| {
@@ -364,7 +367,8 @@ fn chain_with_more_authorities_than_the_depth_is_refused() {
 
 #[test]
 fn session_made_for_another_audience_is_not_resumed() {
-    let (authority, other) = (Authority::new("ca.example"), Authority::new("other.example"));
+    let authority = Authority::new("ca.example");
+    let other = Authority::new("other.example");
     let alice = authority.client(&client_parameters("alice", 1));
     let here = required(&[&authority]);
     let optional = ClientAuth { mode: ClientAuthMode::Optional, ..here.clone() };
@@ -375,8 +379,10 @@ fn session_made_for_another_audience_is_not_resumed() {
     };
     let elsewhere = SiteGroup { service: "mail", client_auth: Some(&here), ..SiteGroup::default() };
     let with = |client_auth| SiteGroup { client_auth, ..SiteGroup::default() };
-    let (both, revoking) = (required(&[&authority, &other]), listed(&[1]));
-    let (empty_list, longer_list) = (listed(&[]), listed(&[2]));
+    let both = required(&[&authority, &other]);
+    let revoking = listed(&[1]);
+    let empty_list = listed(&[]);
+    let longer_list = listed(&[2]);
     let rows = [
         ("without client certificates", with(None), with(Some(&here))),
         ("another service", elsewhere, with(Some(&here))),
@@ -415,12 +421,14 @@ fn session_made_for_another_audience_is_not_resumed() {
 
 #[test]
 fn order_of_authorities_makes_no_other_audience() {
-    let (one, two) = (Authority::new("ca.example"), Authority::new("other.example"));
+    let one = Authority::new("ca.example");
+    let two = Authority::new("other.example");
     let audience = |authorities: &[&Authority]| {
         let auth = required(authorities);
         SiteGroup { client_auth: Some(&auth), ..SiteGroup::default() }.audience()
     };
-    let (one, two) = (&one, &two);
+    let one = &one;
+    let two = &two;
     let pems = (one.own_pem(), two.own_pem());
     // Signed anew it would be another certificate.
     let of = |pem: String| {

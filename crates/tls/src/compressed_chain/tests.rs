@@ -119,7 +119,8 @@ fn what_is_not_known_and_what_is_not_asked_for_goes_out_as_it_is() {
 fn a_chain_that_two_have_is_kept_until_both_are_gone() {
     let shown = certified(1, None);
     let known = || read().contains_key(&sha256(&certificate_message(&shown)));
-    let (first, second) = (CompressedChain::new(&shown), CompressedChain::new(&shown));
+    let first = CompressedChain::new(&shown);
+    let second = CompressedChain::new(&shown);
 
     drop(first);
     assert!(known());

@@ -68,7 +68,8 @@ impl Trust {
         let algorithms = provider.signature_verification_algorithms;
         Ok(match &self.0 {
             Whom::SignedBy(roots) => {
-                let (roots, provider) = (Arc::clone(&roots.store), Arc::clone(provider));
+                let roots = Arc::clone(&roots.store);
+                let provider = Arc::clone(provider);
                 let builder = WebPkiServerVerifier::builder_with_provider(roots, provider);
                 let authorities = builder.build().map_err(PolicyError::refused)?;
                 Arc::new(Verifier { accepts: Accepts::Signed(authorities), algorithms })

@@ -39,7 +39,8 @@ fn message_behind_a_faulty_one_in_its_record_gets_no_further_than_the_alert() {
 
 #[test]
 fn no_change_to_a_client_hello_makes_the_handshake_panic() {
-    let (acceptors, hello) = (acceptors(), client_hello());
+    let acceptors = acceptors();
+    let hello = client_hello();
     let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4);
     let tail = prop::collection::vec(any::<u8>(), 0..64);
     proptest!(|(changes in changes, tail in tail)| {

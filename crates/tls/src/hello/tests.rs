@@ -107,7 +107,8 @@ fn a_hello_is_found_however_it_is_cut_into_records_and_reads() {
 #[test]
 fn only_a_hello_in_pieces_is_copied() {
     let message = honest().message();
-    let (whole, pieces) = (in_records(&message, 16_384), in_records(&message, 100));
+    let whole = in_records(&message, 16_384);
+    let pieces = in_records(&message, 100);
     assert!(matches!(peek(&whole), Peeked::Hello(Cow::Borrowed(_))));
     assert!(matches!(peek(&pieces), Peeked::Hello(Cow::Owned(_))));
 }

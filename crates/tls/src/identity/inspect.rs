@@ -231,7 +231,8 @@ pub(crate) fn moment(unix_seconds: i64) -> SystemTime {
 
 fn check_dates(facts: &Facts, path: &Path, now: SystemTime) -> Option<IdentityWarning> {
     let shown = path.display();
-    let (begin, end) = (Utc(facts.not_before), Utc(facts.not_after));
+    let begin = Utc(facts.not_before);
+    let end = Utc(facts.not_after);
     if now > facts.not_after {
         let text = format!(
             "the certificate {shown} expired at {end}; put a renewed one in its place and reload"

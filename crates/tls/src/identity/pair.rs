@@ -45,7 +45,8 @@ impl Pair {
     ) -> Result<(Arc<Self>, u32), IdentityError> {
         let file = pem::open(chain_path, FileRole::Chain)?;
         let known = before.filter(|before| file.is_still(before.chain_stamp));
-        let (mut chain_stamp, mut key_mode) = (file.stamp(), file.mode());
+        let mut chain_stamp = file.stamp();
+        let mut key_mode = file.mode();
         let chain = match known {
             Some(known) => Half::Known(known),
             None => {
@@ -146,7 +147,8 @@ fn unsupported_key(path: &Path) -> IdentityError {
 
 /// Returns the error of a key that is another certificate's: of that at this position of the file, counted from 1, or of none there.
 fn key_mismatch(key: &Path, chain: &Path, fits_position: Option<usize>) -> IdentityError {
-    let (shown, chain) = (key.display(), chain.display());
+    let shown = key.display();
+    let chain = chain.display();
     match fits_position {
         Some(position) => IdentityError::new(
             key,

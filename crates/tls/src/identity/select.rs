@@ -163,7 +163,8 @@ fn signs_in(scheme: SignatureScheme, in_tls13: bool) -> bool {
 
 impl ResolvesServerCert for Identities {
     fn resolve(&self, client_hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let (name, schemes) = (client_hello.server_name(), client_hello.signature_schemes());
+        let name = client_hello.server_name();
+        let schemes = client_hello.signature_schemes();
         // rustls does not tell the version here. Its suites have a number range of their own (RFC 8446 §B.4).
         let offers_tls13 =
             client_hello.cipher_suites().iter().any(|suite| u16::from(*suite) >> 8 == 0x13);

@@ -195,7 +195,8 @@ fn a_pair_that_clients_may_refuse_gets_a_warning() {
     request.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
     let clients_key = KeyPair::generate().expect("a key");
     let clients = request.self_signed(&clients_key).expect("a certificate").pem();
-    let (root, middle) = (Authority::new("Root"), Authority::new("Middle"));
+    let root = Authority::new("Root");
+    let middle = Authority::new("Middle");
     let below_key = KeyPair::generate().expect("a key");
     let below = middle.sign(&parameters(&["a.example"]), &below_key);
     let disordered = below + &root.own_pem() + &root.sign_authority(&middle);
@@ -239,7 +240,8 @@ fn dh_parameters_get_a_warning_that_names_no_file() {
 #[test]
 fn chain_without_its_root_is_complete() {
     let files = Files::new();
-    let (root, middle) = (Authority::new("Root"), Authority::new("Middle"));
+    let root = Authority::new("Root");
+    let middle = Authority::new("Middle");
     let key = KeyPair::generate().expect("a key");
     let leaf = middle.sign(&parameters(&["a.example"]), &key);
     let both = files.write("both.pem", leaf + &root.sign_authority(&middle) + &key.serialize_pem());

@@ -19,7 +19,8 @@ const FORMS: [(Version, usize); 6] = [
 ];
 
 fn keys((version, cipher): (Version, usize), sequence: u64) -> Keys {
-    let (key, iv) = (AeadKey::from([7; 32]), Iv::from([9; 12]));
+    let key = AeadKey::from([7; 32]);
+    let iv = Iv::from([9; 12]);
     let secrets = match cipher {
         0 => ConnectionTrafficSecrets::Aes128Gcm { key, iv },
         1 => ConnectionTrafficSecrets::Aes256Gcm { key, iv },

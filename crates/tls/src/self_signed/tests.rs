@@ -118,7 +118,8 @@ fn certificate_is_made_anew_for_more_names_and_not_for_fewer() {
 fn servers_of_one_number_make_it_in_one_folder_at_the_same_time() {
     for _ in 0..20 {
         let folder = tempfile::tempdir().unwrap();
-        let (path, begin) = (folder.path(), Barrier::new(4));
+        let path = folder.path();
+        let begin = Barrier::new(4);
         let make = || {
             begin.wait();
             load_or_generate(path, &names()).unwrap()

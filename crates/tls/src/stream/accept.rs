@@ -94,7 +94,8 @@ impl Accepting {
                 Handshaking::Complete(Box::new(Stream::new(socket, *established, Peer::Client)))
             }
             Step::Challenged(outgoing) => {
-                let (is_said, is_from_peer) = (false, false);
+                let is_said = false;
+                let is_from_peer = false;
                 Handshaking::Challenged(ClosingSocket { socket, outgoing, is_said, is_from_peer })
             }
             Step::PlainHttp(received) => Handshaking::PlainHttp(socket, received.into()),

@@ -187,7 +187,8 @@ impl TlsReader {
 impl Opening {
     /// Reads a handshake record, on the client's side after the tickets in it.
     fn read_handshake(&mut self, content: &[u8]) -> Result<Action, Violation> {
-        let (mut rest, now) = (content, Instant::now());
+        let mut rest = content;
+        let now = Instant::now();
         if let Some(tickets) = &mut self.tickets
             && !self.control.is_inside_key_update()
         {

@@ -149,7 +149,9 @@ fn seconds_since_epoch() -> u64 {
 impl TicketKeys {
     fn to_be_made(source: KeySource, period: Duration) -> Self {
         let period = bounded(period);
-        let (current, previous, next) = (None, None, None);
+        let current = None;
+        let previous = None;
+        let next = None;
         Self { source, current, previous, next, rotate_at: Duration::ZERO, period }
     }
 

@@ -27,7 +27,8 @@ impl TicketSecret {
     /// [`IdentityError`] if the file cannot be read, or cannot be a secret.
     pub fn load(path: &Path) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
         let file = pem::open(path, FileRole::TicketSecret)?;
-        let (bytes, mode) = (file.read()?, file.mode());
+        let bytes = file.read()?;
+        let mode = file.mode();
         let shown = path.display();
         let weak = |detail| {
             Err(IdentityError::new(
@@ -56,7 +57,8 @@ impl TicketSecret {
     /// On the heap, since what is moved leaves its bytes behind.
     fn expand(&self, label: &[u8], period: Duration, number: u64) -> Option<Zeroizing<Vec<u8>>> {
         let pseudorandom_key = Salt::new(HKDF_SHA256, SALT).extract(&self.0);
-        let (period, number) = (nanoseconds(period).to_be_bytes(), number.to_be_bytes());
+        let period = nanoseconds(period).to_be_bytes();
+        let number = number.to_be_bytes();
         let info = [label, &period, &number];
         let mut output = Zeroizing::new(vec![0; KEY_BYTES]);
         pseudorandom_key.expand(&info, HKDF_SHA256).ok()?.fill(&mut output).ok()?;

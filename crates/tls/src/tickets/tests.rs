@@ -142,7 +142,8 @@ fn advertised_lifetime_is_what_is_left() {
 #[test]
 fn lifetime_stays_below_seven_days() {
     let fixture = Fixture::with_period(Duration::from_hours(30 * 24));
-    let (hours, days) = (60 * 60, 24 * 60 * 60);
+    let hours = 60 * 60;
+    let days = 24 * 60 * 60;
     let begun = fixture.at(0.0);
     assert_eq!(begun.lifetime(), 7 * days);
     let ticket = begun.encrypt(STATE).expect("a ticket");
@@ -204,7 +205,8 @@ fn session_cache_keeps_sessions_unless_it_is_empty() {
 fn sessions_are_for_their_audience() {
     let shared = Fixture::new().shared;
     let of = |service| shared.for_audience(audience(service), false);
-    let (here, there) = (of("https"), of("mail"));
+    let here = of("https");
+    let there = of("mail");
     let ticket = here.0.encrypt(STATE).expect("a ticket");
     assert_eq!(here.0.decrypt(&ticket).as_deref(), Some(STATE));
     assert_eq!(there.0.decrypt(&ticket), None);

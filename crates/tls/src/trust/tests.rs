@@ -14,7 +14,8 @@ fn lists(pem: &str) -> (RevocationLists, Vec<IdentityWarning>) {
 
 #[test]
 fn newest_list_of_each_issuer_counts_wherever_it_stands() {
-    let (authority, other) = (Authority::new("ca.example"), Authority::new("other.example"));
+    let authority = Authority::new("ca.example");
+    let other = Authority::new("other.example");
     // Signed anew they would be other lists.
     let [old, new, others] =
         [authority.superseded_list(2026), authority.revoke(&[7], 2126), other.revoke(&[], 2126)];

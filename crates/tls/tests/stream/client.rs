@@ -64,7 +64,9 @@ pub struct Offer {
 
 pub fn connector(offer: &Offer) -> Connector {
     let &Offer { version, cipher, group, resume_by } = offer;
-    let (versions, suites, groups) = (vec![version], vec![cipher], vec![group]);
+    let versions = vec![version];
+    let suites = vec![cipher];
+    let groups = vec![group];
     let policy = Policy { versions, suites, groups, ..Policy::default() };
     #[expect(clippy::disallowed_methods, reason = "trust has tests of its own")]
     let trust = Trust::dangerous_anyone();

@@ -13,7 +13,8 @@ use crate::harness::{SUITES, fill, pattern, server_config};
 /// dropped and how many opened.
 async fn discard(stream: &mut Stream, bytes: usize) -> Result<(usize, usize), StreamError> {
     let body = pattern(bytes + 16_384);
-    let (mut dropped, mut opened) = (0, 0);
+    let mut dropped = 0;
+    let mut opened = 0;
     loop {
         let received = stream.received().bytes();
         let place = dropped + opened;

@@ -106,7 +106,8 @@ async fn a_client_moves_into_the_kernel_as_a_server_does() {
                 server
             };
             let (client, server) = tokio::join!(connect, accept);
-            let (mut client, mut server) = (client.unwrap(), server);
+            let mut client = client.unwrap();
+            let mut server = server;
             assert_eq!(client.session().unwrap().resumed, resumed, "{suite:?}");
             server.seal(&[b"hello"]).unwrap();
             flush(&mut server).await;

@@ -16,7 +16,8 @@ async fn hello_may_have_been_read_before_in_whole_or_in_part() {
             let mut hello = Vec::new();
             client.write_tls(&mut hello).unwrap();
             let (before, after) = hello.split_at(part.min(hello.len()));
-            let (before, after) = (before.to_vec(), after.to_vec());
+            let before = before.to_vec();
+            let after = after.to_vec();
             let thread = std::thread::spawn(move || {
                 peer.write_all(&after).unwrap();
                 let mut stream = Stream::new(&mut client, &mut peer);

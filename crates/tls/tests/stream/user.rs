@@ -43,7 +43,8 @@ async fn head_and_body_share_records_of_full_size() {
                 (received, client.sock.records())
             })
             .await;
-            let (head, body) = (pattern(100), pattern(body_bytes));
+            let head = pattern(100);
+            let body = pattern(body_bytes);
             stream.seal(&[&head, &body]).unwrap();
             close(stream).await;
             let (received, records) = client.join().unwrap();
@@ -65,9 +66,11 @@ async fn files_are_read_straight_into_records() {
         for (start, bytes) in [(0, 1), (0, 16_384), (1, 16_385), (5, 131_072), (0, 300_000)] {
             let (mut stream, client) =
                 connect(suite, |client| read_to_close_notify(client).unwrap()).await;
-            let (mut head, mut sent) = (&b"head"[..], 0);
+            let mut head = &b"head"[..];
+            let mut sent = 0;
             while sent < bytes {
-                let (offset, left) = (start + sent, bytes - sent);
+                let offset = start + sent;
+                let left = bytes - sent;
                 let sealed = stream.seal_file(head, file.as_fd(), offset, left, Wait::Allowed);
                 let FileRecords::Sealed(read @ 1..) = sealed.unwrap() else {
                     panic!("the file is long enough")
@@ -236,11 +239,14 @@ async fn who_waits_to_send_is_woken_though_somebody_else_receives() {
         read_to_close_notify(client).unwrap().len()
     })
     .await;
-    let (sender, receiver) = (Arc::new(Woken::default()), Arc::new(Woken::default()));
-    let (sender_waker, receiver_waker) = (sender.clone().into(), receiver.clone().into());
+    let sender = Arc::new(Woken::default());
+    let receiver = Arc::new(Woken::default());
+    let sender_waker = sender.clone().into();
+    let receiver_waker = receiver.clone().into();
     let mut sends = Context::from_waker(&sender_waker);
     let mut receives = Context::from_waker(&receiver_waker);
-    let (block, mut sealed_bytes) = (pattern(16_384), 0);
+    let block = pattern(16_384);
+    let mut sealed_bytes = 0;
     loop {
         stream.seal(&[&block]).unwrap();
         sealed_bytes += block.len();

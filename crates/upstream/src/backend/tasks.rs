@@ -121,7 +121,8 @@ impl<H> Duty<H> {
     /// True if it is done in the same way, for the same server.
     fn is_same(&self, work: Work, watched: &Watched<H>) -> bool {
         let known = self.watched.borrow();
-        let (old, new) = (&known.backend.settings, &watched.backend.settings);
+        let old = &known.backend.settings;
+        let new = &watched.backend.settings;
         let has_changed = match work {
             Work::LookUp => old.resolve_interval != new.resolve_interval,
             Work::Check => {

@@ -124,7 +124,8 @@ async fn those_of_a_burst_that_are_too_many_stay_for_a_moment() {
     let pool = Rc::<Pool>::default();
     let app = upstreams.find("app").unwrap();
     let take = || pool.take(app, &app.backend.servers[0], Instant::now());
-    let (mut under_way, mut far) = (Vec::new(), Vec::new());
+    let mut under_way = Vec::new();
+    let mut far = Vec::new();
     for _ in 0..20 {
         far.push(keep_one(&pool, app, &listener).await);
         under_way.push(take().unwrap());

@@ -59,7 +59,9 @@ impl Client {
         seconds: u64,
         cpu: usize,
     ) -> Vec<String> {
-        let (port, body_bytes, connections) = (address.port(), row.body_bytes, row.connections);
+        let port = address.port();
+        let body_bytes = row.body_bytes;
+        let connections = row.connections;
         let url = format!("https://localhost:{port}/{body_bytes}");
         let words = match self {
             Client::Kettle => format!(
@@ -104,7 +106,8 @@ fn read_wrk(said: &str) -> Option<Found> {
     let requests = lines.clone().find_map(|line| line.trim().split_once(" requests in "))?.0;
     let per_second = lines.clone().find_map(|line| line.strip_prefix("Requests/sec:"))?;
     let is_clean = !lines.any(|line| line.contains("errors") || line.contains("Non-2xx"));
-    let (requests, per_second) = (number(requests)?, number(per_second)?);
+    let requests = number(requests)?;
+    let per_second = number(per_second)?;
     is_clean.then_some(Found { requests, per_second: Some(per_second) })
 }
 

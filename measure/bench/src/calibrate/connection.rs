@@ -100,7 +100,8 @@ impl Loopback {
         self.stop_clock();
         if self.discard_arrived()? == 0 {
             // The bytes sent are still on their way to the other end.
-            let (sender, receiver) = (self.sender.tcp(), self.receiver.tcp());
+            let sender = self.sender.tcp();
+            let receiver = self.receiver.tcp();
             let moves = poll_fn(|context| {
                 let is_ready = receiver.poll_read_ready(context).is_ready()
                     | sender.poll_write_ready(context).is_ready();

@@ -53,7 +53,8 @@ async fn user(connection: &mut Loopback, source: &BodySource, body: Body) -> io:
             stream.seal(&[head, source.slice(body.offset, bytes)])?;
             bytes
         } else {
-            let (offset, bytes) = (body.offset as u64, body.bytes as u64);
+            let offset = body.offset as u64;
+            let bytes = body.bytes as u64;
             match stream.seal_file(head, source.file(), offset, bytes, Wait::Allowed)? {
                 FileRecords::Sealed(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 FileRecords::Sealed(bytes) => bytes,
@@ -129,7 +130,8 @@ async fn write_kernel(
     body: &[u8],
     more: bool,
 ) -> io::Result<()> {
-    let (mut head, mut body) = (head, body);
+    let mut head = head;
+    let mut body = body;
     while !head.is_empty() || !body.is_empty() {
         let pieces = [IoSlice::new(head), IoSlice::new(body)];
         let write = |stream: &mut Stream, context: &mut Context<'_>| {

@@ -84,7 +84,8 @@ impl Calibration {
         for row in &self.rows {
             write!(text, "{:>8}  {}", size(row.body_bytes), cell(Some(&row.user)))?;
             if has_kernel {
-                let (write, sendfile) = (row.kernel_write.as_ref(), row.kernel_sendfile.as_ref());
+                let write = row.kernel_write.as_ref();
+                let sendfile = row.kernel_sendfile.as_ref();
                 write!(text, "  {}  {}", cell(write), cell(sendfile))?;
                 write!(text, "  {}", self.comparison(row))?;
             }

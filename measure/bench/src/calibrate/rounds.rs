@@ -42,7 +42,8 @@ async fn measure_paths(
     start: Instant,
     progress: &dyn Fn(CalibrationProgress),
 ) -> Result<Calibration, String> {
-    let (version, cipher) = (options.version, options.cipher);
+    let version = options.version;
+    let cipher = options.cipher;
     let connection = async || Loopback::new(version, cipher).await.map_err(not_over_loopback);
     let mut paths = vec![(connection().await?, ResponsePath::User)];
 

@@ -21,7 +21,8 @@ pub(crate) fn calibrate(arguments: &CalibrateArguments) -> ExitCode {
     let outcome = run(&options, &mut |progress| {
         if shows_progress {
             let CalibrationProgress { rounds, elapsed, total } = progress;
-            let (elapsed, total) = (elapsed.as_secs(), total.as_secs());
+            let elapsed = elapsed.as_secs();
+            let total = total.as_secs();
             show_progress(format_args!("measuring: {elapsed} of {total} s, {rounds} rounds"));
         }
     });

@@ -162,7 +162,8 @@ fn show(progress: &Progress, load: &Load) {
             format!("{} of {} requests", count(succeeded + failed_count), count(all))
         }
     };
-    let (rate, mean) = (digits(if elapsed.is_zero() { 0.0 } else { rate }), latency(*mean_us));
+    let rate = digits(if elapsed.is_zero() { 0.0 } else { rate });
+    let mean = latency(*mean_us);
     show_progress(format_args!("{done}: {rate}/s, mean {mean}, {open_connections} open{failed}"));
 }
 

@@ -26,7 +26,8 @@ pub(super) fn differences(a: &Results, b: &Results) -> Vec<String> {
             all.push(format!("{name}: {before} → {after}"));
         }
     }
-    let (before, after) = (versions(a), versions(b));
+    let before = versions(a);
+    let after = versions(b);
     for (name, version) in &before {
         match after.get(name) {
             Some(other) if other != version => all.push(format!("{name}: {version} → {other}")),

@@ -114,8 +114,8 @@ fn samples_that_were_measured_again_are_left_out() {
 
 #[test]
 fn context_is_never_judged() {
-    let (mut a, mut b) =
-        (timed("nginx", "client_busy", &CALM), timed("nginx", "client_busy", &[1.0; 5]));
+    let mut a = timed("nginx", "client_busy", &CALM);
+    let mut b = timed("nginx", "client_busy", &[1.0; 5]);
     for results in [&mut a, &mut b] {
         add(results, "nginx", size(1024.0), "p99_us", &CALM);
     }
@@ -193,7 +193,8 @@ fn what_else_differs_is_said() {
     };
     let rules =
         |rule: &str| ScenarioLine { name: "web-sizes".to_owned(), rules: vec![rule.to_owned()] };
-    let (mut a, mut b) = (results(Clock::Time), results(Clock::Time));
+    let mut a = results(Clock::Time);
+    let mut b = results(Clock::Time);
     assert_eq!(compare(&a, &b).unwrap().circumstances, [""; 0]);
     b.runs[0].machine.kernel = "6.18".to_owned();
     b.runs[0].machine.load_average = 3.0;
@@ -214,8 +215,8 @@ fn what_else_differs_is_said() {
 
 #[test]
 fn programs_get_every_row() {
-    let (a, b) =
-        (timed("nginx", "p99_us", &CALM), timed("nginx", "p99_us", &CALM.map(|it| it * 2.0)));
+    let a = timed("nginx", "p99_us", &CALM);
+    let b = timed("nginx", "p99_us", &CALM.map(|it| it * 2.0));
     let json = compare(&a, &b).unwrap().to_json().unwrap();
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     let row = &value["rows"][0];

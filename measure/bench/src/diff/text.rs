@@ -73,7 +73,8 @@ fn line(row: &DiffRow) -> String {
     let verdict = format!("{verdict}{doubt}");
     let change = row.change.map(|change| percent(change.middle)).unwrap_or_default();
     let interval = row.change.map(interval).unwrap_or_default();
-    let (a, b) = (number(row.a), number(row.b));
+    let a = number(row.a);
+    let b = number(row.b);
     let also = if row.also.is_empty() { "" } else { " (and in other units)" };
     let figure = format!("{}{also}", label(row.figure));
     let line = format!("  {verdict:<10} {change:>9} {interval:>17} {a:>9} → {b:<9} {figure}");
@@ -112,7 +113,8 @@ fn interval(change: Interval) -> String {
 fn summary(diff: &Diff, all: bool) -> String {
     let count = |verdict| diff.count(verdict);
     let mut text = format!("{} worse, {} better", count(Verdict::Worse), count(Verdict::Better));
-    let (undecided, same) = (count(Verdict::Undecided), count(Verdict::Same));
+    let undecided = count(Verdict::Undecided);
+    let same = count(Verdict::Same);
     if undecided > 0 || diff.clock == Clock::Time {
         let _ = write!(text, ", {undecided} undecided");
     }
@@ -170,7 +172,8 @@ fn advice(diff: &Diff) -> String {
             false => String::new(),
         };
     };
-    let (decided, alike) = (needed.len(), open().count() - needed.len());
+    let decided = needed.len();
+    let alike = open().count() - needed.len();
     let mut text = match half == all {
         true => format!("If further rounds are like these, --rounds {all} decides {decided}"),
         false => format!(

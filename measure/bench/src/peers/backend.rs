@@ -199,7 +199,8 @@ async fn return_messages(
         masked.for_each(|(byte, mask)| *byte ^= *mask);
         // Its head has no mask, so it is shorter.
         let returned = [*kind, u8::try_from(bytes).unwrap_or_default()];
-        let (at, text) = (FRAME_HEAD_BYTES - returned.len(), FRAME_HEAD_BYTES..end);
+        let at = FRAME_HEAD_BYTES - returned.len();
+        let text = FRAME_HEAD_BYTES..end;
         buffer.get_mut(at..text.start).unwrap_or_default().copy_from_slice(&returned);
         let frame = buffer.get(at..text.end).unwrap_or_default();
         time::timeout(SILENCE_MAX, stream.write_all(frame)).await??;

@@ -37,7 +37,8 @@ fn too_old(found: &Found) -> Option<String> {
         Program::Stunnel => &[5, 50],
     };
     let oldest: Vec<String> = needed.iter().map(u32::to_string).collect();
-    let (version, oldest) = (&found.version, oldest.join("."));
+    let version = &found.version;
+    let oldest = oldest.join(".");
     (!is_at_least(found.release.as_ref(), needed))
         .then(|| format!("{version} is too old: version {oldest} is needed"))
 }
@@ -133,7 +134,8 @@ pub fn kernel_lacks(offer: &Offer) -> Option<String> {
     if let Some(reason) = capabilities.tx_reason() {
         return Some(format!("no kernel TLS on this machine: {reason}"));
     }
-    let (version, cipher) = (offer.version, offer.cipher);
+    let version = offer.version;
+    let cipher = offer.cipher;
     let reason = capabilities.suite(version, cipher).and_then(|suite| suite.tx.as_ref().err())?;
     Some(format!("this kernel does not carry {version:?} with {cipher:?}: {reason}"))
 }

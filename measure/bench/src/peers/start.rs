@@ -134,7 +134,8 @@ fn config_text(
     kettle: &Found,
     template: &str,
 ) -> Result<String, PeerError> {
-    let (subject, setup) = (&input.subject, input.setup);
+    let subject = &input.subject;
+    let setup = input.setup;
     if !matches!(setup.config, Some(OwnConfig::OfNginx(_))) {
         return config::filled_for(subject.program, input, template);
     }

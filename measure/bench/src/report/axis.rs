@@ -17,7 +17,8 @@ pub struct Axis {
 
 impl Axis {
     pub fn new(label: impl Into<String>, unit: impl Into<String>, kind: ScaleKind) -> Self {
-        let (label, unit) = (label.into(), unit.into());
+        let label = label.into();
+        let unit = unit.into();
         Self { label, unit, kind, named: Vec::new(), includes: Vec::new() }
     }
 

@@ -102,7 +102,8 @@ impl Bars {
                 canvas.rectangle(PARTS[index.min(2)], (from, y), (to - from, height), &title);
                 from = to;
             }
-            let (low, high) = (x.at(bar.interval.0), x.at(bar.interval.1));
+            let low = x.at(bar.interval.0);
+            let high = x.at(bar.interval.1);
             if high - low > 1.0 {
                 canvas.line("error", (low, middle), (high, middle));
                 canvas.line("error", (low, middle - 3.0), (low, middle + 3.0));
@@ -133,7 +134,8 @@ impl Bars {
     }
 
     fn draw_parts(&self, canvas: &mut Canvas, top: f64, width: f64) -> f64 {
-        let (mut x, mut y) = (0.0, top);
+        let mut x = 0.0;
+        let mut y = top;
         for (index, part) in self.parts.iter().enumerate() {
             let needed = 20.0 + text_width(part, SIZE);
             if x > 0.0 && x + needed > width {

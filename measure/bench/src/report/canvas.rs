@@ -70,7 +70,10 @@ impl Canvas {
     }
 
     pub fn line(&mut self, class: &'static str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
-        let (x1, y1, x2, y2) = (px(x1), px(y1), px(x2), px(y2));
+        let x1 = px(x1);
+        let y1 = px(y1);
+        let x2 = px(x2);
+        let y2 = px(y2);
         let places = [("class", class), ("x1", &*x1), ("y1", &*y1), ("x2", &*x2), ("y2", &*y2)];
         self.0.empty("line", &places);
     }
@@ -92,7 +95,10 @@ impl Canvas {
         (width, height): (f64, f64),
         title: &str,
     ) {
-        let (x, y, width, height) = (px(x), px(y), px(width.max(0.0)), px(height));
+        let x = px(x);
+        let y = px(y);
+        let width = px(width.max(0.0));
+        let height = px(height);
         self.0.open(
             "rect",
             &[("class", class), ("x", &x), ("y", &y), ("width", &width), ("height", &height)],
@@ -103,7 +109,8 @@ impl Canvas {
 
     /// Text on one line.
     pub fn text(&mut self, class: &'static str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
-        let (x, y) = (px(x), px(y));
+        let x = px(x);
+        let y = px(y);
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
@@ -132,7 +139,9 @@ impl Canvas {
 
     /// A circle; its title is shown when it is pointed at.
     pub fn circle(&mut self, class: &'static str, (x, y): (f64, f64), radius: f64, title: &str) {
-        let (x, y, radius) = (px(x), px(y), px(radius));
+        let x = px(x);
+        let y = px(y);
+        let radius = px(radius);
         self.0.open("circle", &[("class", class), ("cx", &x), ("cy", &y), ("r", &radius)]);
         self.title(title);
         self.0.close("circle");

@@ -148,7 +148,8 @@ impl Chart {
 
 /// A picture as a file of its own; `label` says what it shows.
 pub fn standing_alone(content: &Markup, (width, height): (f64, f64), label: &str) -> String {
-    let (wide, high) = (format!("{width:.0}"), format!("{height:.0}"));
+    let wide = format!("{width:.0}");
+    let high = format!("{height:.0}");
     let mut svg = Markup::new();
     let root = [
         ("xmlns", "http://www.w3.org/2000/svg"),

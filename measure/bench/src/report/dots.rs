@@ -38,7 +38,8 @@ impl Dots {
         };
         let ends = self.axis.roomy(ends);
         let x = Scale::new(self.axis.kind, ends, (left, right));
-        let (row_height, top) = (if room.is_wide() { 34.0 } else { 52.0 }, 26.0);
+        let row_height = if room.is_wide() { 34.0 } else { 52.0 };
+        let top = 26.0;
         let bottom = top + row_height * self.rows.len() as f64;
         let mut canvas = Canvas::new();
         canvas.text("axis", (0.0, 14.0), Anchor::Start, &self.axis.caption(ends.1));
@@ -75,7 +76,8 @@ impl Dots {
             canvas.text("value", (width, top + 15.0), Anchor::End, &self.value(row));
             top + 35.0
         };
-        let (low, high) = (x.at(row.estimate.low), x.at(row.estimate.high));
+        let low = x.at(row.estimate.low);
+        let high = x.at(row.estimate.high);
         canvas.rectangle("interval", (low, middle - 9.0), ((high - low).max(2.0), 18.0), "");
         for (round, value) in row.values.iter().enumerate() {
             let title =

@@ -10,7 +10,8 @@ pub fn draw(
     (left, top): (f64, f64),
     width: f64,
 ) -> f64 {
-    let (mut x, mut y) = (left, top + 12.0);
+    let mut x = left;
+    let mut y = top + 12.0;
     for (name, style) in entries {
         let needed = SAMPLE + 6.0 + text_width(name, SIZE);
         if x > left && x + needed > left + width {

@@ -70,7 +70,8 @@ fn of_machine(file: &Gathered) -> Vec<String> {
 /// Returns the limits by the samples.
 fn of_samples(file: &Gathered) -> Vec<String> {
     let mut limits = Vec::new();
-    let (mut few, mut unfinished) = (Vec::new(), Vec::new());
+    let mut few = Vec::new();
+    let mut unfinished = Vec::new();
     for scenario in &file.scenarios {
         let limited = scenario.samples.iter().filter(|sample| is_limited(sample)).count();
         let all = scenario.samples.len();

@@ -130,7 +130,8 @@ impl Plot {
         let most = ((frame.right - frame.left) / widest) as usize;
         let mut free = f64::NEG_INFINITY;
         for (value, name) in self.x.ticks(x, ends, most) {
-            let (at, half) = (x.at(value), text_width(&name, TICK) / 2.0);
+            let at = x.at(value);
+            let half = text_width(&name, TICK) / 2.0;
             // A name at the right end may not hang over.
             let at = at.min(frame.right + 12.0 - half);
             if at - half >= free {

@@ -107,7 +107,8 @@ impl<'a> Samples<'a> {
     pub fn along_relative(&self, axis: &str, figure: &str, base: &Samples) -> Vec<PlotPoint> {
         self.points(axis, |samples| {
             let here = samples.iter().next()?.point.get(axis)?;
-            let (ours, theirs) = (samples.rounds(figure), base.at(axis, here).rounds(figure));
+            let ours = samples.rounds(figure);
+            let theirs = base.at(axis, here).rounds(figure);
             let ratios: Vec<f64> = if ours.len() == theirs.len() {
                 ours.iter().zip(&theirs).map(|(a, b)| a / b).collect()
             } else {

@@ -119,7 +119,8 @@ fn write_group(page: &mut Markup, chart: &Chart, parts: &[Part]) {
 
 fn write_drawing(page: &mut Markup, class: &str, part: &Part, room: Room, label: &str) {
     let drawing = part.picture.draw(room);
-    let (width, height) = (format!("{:.0}", drawing.width), format!("{:.0}", drawing.height));
+    let width = format!("{:.0}", drawing.width);
+    let height = format!("{:.0}", drawing.height);
     let view = format!("0 0 {width} {height}");
     page.open(
         "svg",

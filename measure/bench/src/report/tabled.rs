@@ -54,7 +54,9 @@ fn cell(panel: &Panel, point: &PlotPoint) -> String {
 }
 
 fn with_interval(axis: &Axis, middle: f64, (low, high): (f64, f64)) -> String {
-    let (value, low, high) = (axis.exactly(middle), axis.exactly(low), axis.exactly(high));
+    let value = axis.exactly(middle);
+    let low = axis.exactly(low);
+    let high = axis.exactly(high);
     if low == value && high == value {
         return value;
     }

@@ -28,7 +28,8 @@ pub fn assess(files: &[Gathered], verdict: &PageVerdict, scatter: Option<f64>) -
     }
     let samples =
         || timed().flat_map(|file| &file.scenarios).flat_map(|scenario| scenario.samples.iter());
-    let (all, doubtful) = (samples().count(), samples().filter(|s| !s.warnings.is_empty()).count());
+    let all = samples().count();
+    let doubtful = samples().filter(|s| !s.warnings.is_empty()).count();
     let limited = samples().filter(|sample| is_limited(sample)).count();
     let answers: Vec<usize> = verdict.cells().map(|(_, _, cell)| cell.rounds).collect();
     let few = answers.iter().filter(|rounds| **rounds < SAMPLES_MIN).count();

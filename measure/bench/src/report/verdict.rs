@@ -193,7 +193,8 @@ fn versions(peer: &str, scenarios: &[&ScenarioResults]) -> String {
 }
 
 fn answer(question: &Question, scenarios: &[&ScenarioResults]) -> (String, Cells) {
-    let (mut word, mut cells) = (String::new(), Cells::new());
+    let mut word = String::new();
+    let mut cells = Cells::new();
     for source in question.sources {
         for scenario in scenarios.iter().filter(|scenario| scenario.name == source.scenario) {
             let Some((samples, spoken)) = source.pick(&scenario.samples) else { continue };

@@ -75,7 +75,8 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let on_disk = caches.get(..on_disk).unwrap_or_default();
     let rounds = options.rounds_or(ROUNDS);
     let hits: Vec<Point> = sizes.iter().map(|size| point("hit", *size)).collect();
-    let (miss, late) = (point("miss", MISS_BYTES), point("late", LATE_BYTES));
+    let miss = point("miss", MISS_BYTES);
+    let late = point("late", LATE_BYTES);
     let mut keys = bench.keys(&servers, &hits, rounds);
     let cold_point = point("cold", COLD_BYTES);
     keys.extend(bench.keys(caches, &[miss.clone(), late.clone()], rounds));

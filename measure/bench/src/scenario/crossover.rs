@@ -62,9 +62,11 @@ pub fn of(first: &[(f64, Estimate)], second: &[(f64, Estimate)]) -> Option<Cross
 fn between(below: &(f64, Estimate, Estimate), above: &(f64, Estimate, Estimate)) -> f64 {
     let ratio =
         |(_, first, second): &(f64, Estimate, Estimate)| (second.median / first.median).ln();
-    let (from, to) = (ratio(below), ratio(above));
+    let from = ratio(below);
+    let to = ratio(above);
     let share = if from > to { from / (from - to) } else { 0.5 };
-    let (small, large) = (below.0.max(1.0).ln(), above.0.max(1.0).ln());
+    let small = below.0.max(1.0).ln();
+    let large = above.0.max(1.0).ln();
     (small + (large - small) * share.clamp(0.0, 1.0)).exp()
 }
 

@@ -53,7 +53,8 @@ fn command(load: &Load) -> Command {
     curl.args(["--silent", "--show-error", "--insecure", "--http1.1", "--output", "/dev/null"]);
     curl.args(["--write-out", "%{http_code} %{size_download} %{time_total} %{time_starttransfer}"]);
     curl.args(["--max-time", &load.timeout.as_secs().to_string()]);
-    let (target, port) = (load.target.ip(), load.target.port());
+    let target = load.target.ip();
+    let port = load.target.port();
     curl.args(["--resolve", &format!("{}:{port}:{target}", load.host)]);
     let scheme = if let Some(offer) = &load.tls {
         let version = offer.version.word();

@@ -164,7 +164,8 @@ fn held<T>(
 /// plain one has no handshake to count.
 fn shortfall(load: &Load, connections: u32, outcome: &Outcome) -> Option<String> {
     let failed: u64 = outcome.failures.values().sum();
-    let (all, of_plain) = (u64::from(connections), u64::from(connections).saturating_sub(failed));
+    let all = u64::from(connections);
+    let of_plain = u64::from(connections).saturating_sub(failed);
     let opened = if load.tls.is_some() { outcome.handshakes.full } else { of_plain };
     (opened < all || failed > 0)
         .then(|| format!("it held {opened} of {all} connections ({})", outcome.causes_in_words()))
@@ -173,7 +174,8 @@ fn shortfall(load: &Load, connections: u32, outcome: &Outcome) -> Option<String>
 /// The server's processor time while nothing happens.
 #[allow(clippy::disallowed_methods, reason = "what does not happen gives no event to wait for")]
 fn idle_cpu_percent(system: &SystemUnderTest) -> Result<f64, MeasureError> {
-    let (began, before) = (Instant::now(), system.cpu()?);
+    let began = Instant::now();
+    let before = system.cpu()?;
     std::thread::sleep(WATCH);
     let used = system.cpu()?.saturating_sub(before);
     Ok(used.as_secs_f64() / began.elapsed().as_secs_f64() * 100.0)

@@ -41,7 +41,8 @@ impl Measured {
     /// The server's processor time for what `outcome` counts. The window of a timed load is some milliseconds off the
     /// client's, so the time is scaled to it: a load that lasts costs the same in every millisecond.
     pub fn cpu(&self) -> Duration {
-        let (mine, theirs) = (self.outcome.elapsed.as_secs_f64(), self.usage.elapsed.as_secs_f64());
+        let mine = self.outcome.elapsed.as_secs_f64();
+        let theirs = self.usage.elapsed.as_secs_f64();
         match self.is_whole || theirs <= 0.0 {
             true => self.usage.cpu,
             false => self.usage.cpu.mul_f64(mine / theirs),
@@ -90,7 +91,8 @@ impl Measured {
     fn of_client(&self, figures: &mut Figures) {
         let outcome = &self.outcome;
         let seconds = outcome.elapsed.as_secs_f64();
-        let (succeeded, bytes) = (outcome.succeeded as f64, outcome.body_bytes as f64);
+        let succeeded = outcome.succeeded as f64;
+        let bytes = outcome.body_bytes as f64;
         let failed: u64 = outcome.failures.values().sum();
         figures.ratio(figure::REQUESTS_PER_SECOND.name, succeeded, seconds);
         figures.ratio(figure::SUCCEEDED_PER_SECOND.name, succeeded, seconds);
@@ -127,9 +129,11 @@ impl Measured {
     }
 
     fn of_server(&self, figures: &mut Figures) {
-        let (outcome, usage) = (&self.outcome, &self.usage);
+        let outcome = &self.outcome;
+        let usage = &self.usage;
         let cpu = self.cpu().as_secs_f64();
-        let (succeeded, bytes) = (outcome.succeeded as f64, outcome.body_bytes as f64);
+        let succeeded = outcome.succeeded as f64;
+        let bytes = outcome.body_bytes as f64;
         figures.ratio(figure::CPU_NS_PER_REQUEST.name, cpu * 1e9, succeeded);
         figures.ratio(figure::CPU_US_PER_TRANSACTION.name, cpu * 1e6, succeeded);
         figures.ratio(figure::CPU_NS_PER_BYTE.name, cpu * 1e9, bytes);

@@ -97,8 +97,8 @@ impl Mix {
         key: &Key,
     ) -> Result<Measured, BenchError> {
         let length = WARM_UP + bench.options.seconds_or(SECONDS);
-        let (mut bulk, mut flood) =
-            (self.bulk(bench, server, length), self.flood(bench, server, length));
+        let mut bulk = self.bulk(bench, server, length);
+        let mut flood = self.flood(bench, server, length);
         let is_divided = divide(&bench.cores.client, &mut bulk, &mut flood);
         let stop = bench.stop;
         let mut of_flood = None;

@@ -33,7 +33,8 @@ pub fn usual(options: &Options) -> Vec<String> {
 }
 
 fn by_templates(options: &Options) -> Vec<String> {
-    let (agreed, key) = (agreed(options), key(options).word());
+    let agreed = agreed(options);
+    let key = key(options).word();
     let mut rules = vec![
         format!(
             "Every server gets the same certificate (key {key}) and offers {agreed}, and nothing else."
@@ -54,7 +55,9 @@ fn by_templates(options: &Options) -> Vec<String> {
 }
 
 fn by_own_nginx(own: &OwnNginx, options: &Options) -> Vec<String> {
-    let (agreed, key, file) = (agreed(options), key(options).word(), own.file.display());
+    let agreed = agreed(options);
+    let key = key(options).word();
+    let file = own.file.display();
     vec![
         format!(
             "nginx is configured by {file}, kettle by what `kettle import nginx` makes of it; both are in this report, with what \

@@ -75,7 +75,9 @@ pub fn run(
             on_event(Event::Note(&format!("{} is complete already", scenario.name)));
             continue;
         }
-        let (cores, folder, earlier) = (&cores, folder.path(), earlier.subjects.as_slice());
+        let cores = &cores;
+        let folder = folder.path();
+        let earlier = earlier.subjects.as_slice();
         let mut scenario_run = ScenarioRun { request, cores, folder, earlier, stop };
         match scenario_run.run(scenario, &mut writer, &mut samples, on_event) {
             Ok(()) => {}

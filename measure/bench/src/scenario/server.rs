@@ -144,7 +144,8 @@ impl Bench<'_> {
         let folder = setup.folder.with_added_extension("anew");
         let setup = Setup { folder, ..setup.clone() };
         let running = peers::start(subject, &found, &setup).map_err(|why| failed(&why))?;
-        let (name, point) = (name.clone(), point.clone());
+        let name = name.clone();
+        let point = point.clone();
         Ok(StartedServer { subject: *subject, name, point, setup, running })
     }
 
@@ -239,7 +240,8 @@ impl Bench<'_> {
         let place = results::place(&key.point);
         let mut window = Window::default();
         let outcome = {
-            let (on_event, remaining) = (&mut self.on_event, &self.remaining);
+            let on_event = &mut self.on_event;
+            let remaining = &self.remaining;
             let mut on_progress = |progress: &Progress| {
                 window.look(progress, load, &system);
                 on_event(Event::Sampling(&Sampling {

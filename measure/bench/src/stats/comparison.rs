@@ -46,7 +46,8 @@ pub enum Verdict {
 impl Comparison {
     /// `None` if a side has no samples.
     pub fn of(a: &[f64], b: &[f64]) -> Option<Self> {
-        let (first, second) = (Summary::of(a)?, Summary::of(b)?);
+        let first = Summary::of(a)?;
+        let second = Summary::of(b)?;
         let (rank, confidence) = rank(a.len(), b.len());
         let pairs = |of: fn(f64, f64) -> f64| {
             let mut all: Vec<f64> =
@@ -94,7 +95,8 @@ impl Comparison {
 /// difference of their means: the usual estimate for a test at 5 % that finds it in four of five
 /// cases. `None` where these do not differ, and where they do not scatter.
 pub fn rounds_to_decide(a: &[f64], b: &[f64]) -> Option<u32> {
-    let (a, b) = (Summary::of(a)?, Summary::of(b)?);
+    let a = Summary::of(a)?;
+    let b = Summary::of(b)?;
     let difference = (b.mean - a.mean).abs();
     let variance = a.deviation.powi(2) + b.deviation.powi(2);
     if difference <= 0.0 || variance <= 0.0 {
@@ -122,7 +124,8 @@ impl Interval {
 /// known distribution.
 fn rank(a: usize, b: usize) -> (usize, f64) {
     if a + b > EXACT_MAX {
-        let (a, b) = (a as f64, b as f64);
+        let a = a as f64;
+        let b = b as f64;
         let deviation = (a * b * (a + b + 1.0) / 12.0).sqrt();
         // Truncation is meant: it widens the interval.
         return ((a * b / 2.0 - DEVIATIONS_OF_95_PERCENT * deviation).max(0.0) as usize, 0.95);

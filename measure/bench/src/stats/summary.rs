@@ -20,7 +20,8 @@ impl Summary {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
         let median = super::median_of_sorted(&sorted)?;
-        let (min, max) = (*sorted.first()?, *sorted.last()?);
+        let min = *sorted.first()?;
+        let max = *sorted.last()?;
         let count = samples.len() as f64;
         let mean = samples.iter().sum::<f64>() / count;
         let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();

@@ -21,7 +21,8 @@ impl MeanDifference {
         if first.samples < 2 || second.samples < 2 {
             return None;
         }
-        let (one, other) = (first.mean_variance(), second.mean_variance());
+        let one = first.mean_variance();
+        let other = second.mean_variance();
         let both = one + other;
         let difference = second.mean - first.mean;
         let freedom_part =
@@ -30,7 +31,8 @@ impl MeanDifference {
         // Rows without any scatter have no degrees of freedom, and then no width either.
         let freedom = if freedom > 0.0 { both.powi(2) / freedom } else { 1.0 };
         let half = quantile(freedom) * both.sqrt();
-        let (low, high) = (difference - half, difference + half);
+        let low = difference - half;
+        let high = difference + half;
         let relative =
             (first.mean != 0.0).then(|| [difference, low, high].map(|it| it / first.mean.abs()));
         Some(Self { difference, low, high, relative })

@@ -113,7 +113,8 @@ fn tags(page: &str) -> Vec<String> {
     for piece in body.split('<').skip(1) {
         let (tag, text) = piece.split_once('>').unwrap_or_else(|| panic!("no end: {piece}"));
         assert!(!text.contains('>'), "a bare > in {piece:?}");
-        let (mut name, mut inside) = (String::new(), false);
+        let mut name = String::new();
+        let mut inside = false;
         for letter in tag.chars() {
             match letter {
                 '"' => inside = !inside,

@@ -77,7 +77,8 @@ fn check_ports(load: &Load, connections: u64) -> Result<(), LoadError> {
         LoadModel::Open { arrivals, .. } => arrivals.per_second_max().ceil() as u64,
         _ => 0,
     };
-    let (needed, available) = (connections + resting, per_source * sources);
+    let needed = connections + resting;
+    let available = per_source * sources;
     if needed > available {
         return Err(LoadError::Ports { needed, available, sources });
     }
@@ -95,7 +96,8 @@ pub(super) fn sources(load: &Load) -> u8 {
 fn ports_per_source() -> Option<u64> {
     let text = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     let mut words = text.split_whitespace().map(|word| word.parse::<u64>().ok());
-    let (first, last) = (words.next()??, words.next()??);
+    let first = words.next()??;
+    let last = words.next()??;
     Some((last + 1).saturating_sub(first))
 }
 

@@ -43,7 +43,10 @@ impl Default for Http2 {
         });
         frame(&mut due, SETTINGS, 0, 0, &settings.collect::<Vec<u8>>());
         frame(&mut due, WINDOW_UPDATE, 0, 0, &(WINDOW_MAX - WINDOW_INITIAL).to_be_bytes());
-        let (asked, open, taken_bytes, is_leaving) = (0, 0, 0, false);
+        let asked = 0;
+        let open = 0;
+        let taken_bytes = 0;
+        let is_leaving = false;
         Self { due, stream_next: 1, asked, open, taken_bytes, is_leaving, frame: Frame::default() }
     }
 }

@@ -139,7 +139,8 @@ impl LoadThread {
         let headers = load.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
         let headers: String = headers.collect();
         let text = |last: &str| {
-            let (path, host) = (&load.path, &load.host);
+            let path = &load.path;
+            let host = &load.host;
             let text = format!("{METHOD}{path} HTTP/1.1\r\nHost: {host}\r\n{headers}{last}\r\n");
             text.into_bytes().into()
         };
@@ -373,7 +374,8 @@ struct Number {
 
 impl Number {
     fn of(path: &str) -> Option<Self> {
-        let (open, close) = (path.find('{')?, path.find('}')?);
+        let open = path.find('{')?;
+        let close = path.find('}')?;
         let below = path.get(open + 1..close)?;
         let (below, seed) = match below.split_once('~') {
             Some((below, seed)) => (below, Some(seed.parse().ok()?)),

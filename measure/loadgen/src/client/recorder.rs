@@ -217,7 +217,8 @@ fn add(outcome: &mut Outcome, counted: &Outcome) {
     outcome.late_starts += counted.late_starts;
     outcome.stalls += counted.stalls;
     outcome.hashed += counted.hashed;
-    let (sum, more) = (&mut outcome.handshakes, &counted.handshakes);
+    let sum = &mut outcome.handshakes;
+    let more = &counted.handshakes;
     sum.full += more.full;
     sum.by_ticket += more.by_ticket;
     sum.by_session_id += more.by_session_id;

@@ -169,7 +169,8 @@ impl Conversation {
             connection.change(&thread, &mut self.response).await?;
             connection.transport.send(&message.sent).await?;
         } else if let (Some(http2), Some(requests)) = (self.response.http2(), thread.http2()) {
-            let (load, targets) = (thread.load(), (0..requests).map(|_| thread.target()));
+            let load = thread.load();
+            let targets = (0..requests).map(|_| thread.target());
             connection.transport.send(&http2.ask(&load.host, &load.headers, targets)).await?;
         } else if !is_sent {
             connection.transport.send(&thread.request(is_last)).await?;
@@ -245,7 +246,8 @@ async fn connect(
         }
     };
     let requests_left = load.reuse.requests_per_connection.unwrap_or(u32::MAX);
-    let (is_websocket, _counted) = (false, thread.count_connection());
+    let is_websocket = false;
+    let _counted = thread.count_connection();
     Ok((Connection { transport, requests_left, is_websocket, _counted }, is_sent))
 }
 

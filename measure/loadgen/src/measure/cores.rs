@@ -57,7 +57,8 @@ impl Processor {
 }
 
 fn divide(processors: &[Processor], server: usize, client: usize) -> Result<Cores, String> {
-    let (server, client) = (server.max(1), client.max(1));
+    let server = server.max(1);
+    let client = client.max(1);
     if processors.len() <= server {
         return Err(format!(
             "{server} for the server and at least one for the client, but this process may use {}: a client on the server's \

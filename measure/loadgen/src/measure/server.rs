@@ -75,7 +75,8 @@ impl SystemUnderTest {
     pub fn snapshot(&self) -> Result<Snapshot, MeasureError> {
         let at = Instant::now();
         let cpu = self.cpu()?;
-        let (mut user, mut system) = (Duration::ZERO, Duration::ZERO);
+        let mut user = Duration::ZERO;
+        let mut system = Duration::ZERO;
         let mut switches = Switches::default();
         for process in &self.processes {
             let path = PathBuf::from(format!("/proc/{process}/stat"));
@@ -137,13 +138,12 @@ impl SystemUnderTest {
 impl Snapshot {
     /// Returns the usage from the earlier snapshot to this one. No counter can go back; where one seems to, it counts as zero.
     pub fn since(&self, earlier: &Self) -> Usage {
-        let (user, system) = (
-            self.user.saturating_sub(earlier.user).as_secs_f64(),
-            self.system.saturating_sub(earlier.system).as_secs_f64(),
-        );
+        let user = self.user.saturating_sub(earlier.user).as_secs_f64();
+        let system = self.system.saturating_sub(earlier.system).as_secs_f64();
         let counted = |now: u64, then: u64| now.saturating_sub(then);
         let some = |now: Option<u64>, then: Option<u64>| Some(counted(now?, then.unwrap_or(0)));
-        let (now, then) = (&self.counters, &earlier.counters);
+        let now = &self.counters;
+        let then = &earlier.counters;
         let cpu = self.cpu.saturating_sub(earlier.cpu);
         let shares = self.census.since(&earlier.census);
         let seen: Duration =

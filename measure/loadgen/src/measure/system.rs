@@ -71,7 +71,8 @@ impl Times {
 /// `RetransSegs` of `/proc/net/snmp`, where a line of names goes before each line of values.
 fn retransmits(text: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp:"));
-    let (names, values) = (lines.next()?, lines.next()?);
+    let names = lines.next()?;
+    let values = lines.next()?;
     let place = names.split_ascii_whitespace().position(|name| name == "RetransSegs")?;
     values.split_ascii_whitespace().nth(place)?.parse().ok()
 }

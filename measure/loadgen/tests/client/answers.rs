@@ -167,7 +167,8 @@ fn answers_behind_the_end_are_no_part_of_the_rate() {
 #[test]
 fn progress_is_told_at_the_end_of_the_warm_up_and_at_the_end() {
     let server = plain_server(|_| Answer::Right);
-    let (warm_up, length) = (Duration::from_millis(50), Duration::from_millis(700));
+    let warm_up = Duration::from_millis(50);
+    let length = Duration::from_millis(700);
     let mut told = Vec::new();
     let load = Load { end: End::After(length), warm_up, ..plain_requests(&server, 1, 0) };
     client::run(&load, &mut |progress| told.push(progress.elapsed)).unwrap();

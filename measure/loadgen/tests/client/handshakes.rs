@@ -44,8 +44,8 @@ fn sessions_of_four_connections_are_one_full_handshake_and_three_resumed() {
         assert_eq!(outcome.check_mix(&load), Ok(()));
         assert_eq!(outcome.handshake.len(), 41);
         // A resumed one lacks the certificate and its signature.
-        let (full, resumed) =
-            (outcome.handshakes.bytes_per_full(), outcome.handshakes.bytes_per_resumed());
+        let full = outcome.handshakes.bytes_per_full();
+        let resumed = outcome.handshakes.bytes_per_resumed();
         assert!(full > resumed && resumed > Some(200.0), "{full:?} {resumed:?}");
         assert_eq!(server.connections(), 41);
     }

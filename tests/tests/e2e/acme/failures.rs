@@ -244,7 +244,8 @@ fn a_server_that_is_killed_at_any_point_of_an_order_goes_on_with_it() {
         ("POST /certZ/", true, 1),
     ] {
         let process = Arc::new(AtomicI32::new(0));
-        let (killed, mut is_done) = (Arc::clone(&process), false);
+        let killed = Arc::clone(&process);
+        let mut is_done = false;
         let rule = move |asked: &str| {
             if !asked.starts_with(point) || std::mem::replace(&mut is_done, true) {
                 return Act::Pass;

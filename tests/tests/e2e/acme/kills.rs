@@ -39,7 +39,8 @@ enum Victim {
 fn kill_at(victim: Victim, points: impl Iterator<Item = (&'static str, bool, usize)>) {
     let armed = Arc::new(Mutex::new(None::<(&str, bool, u32)>));
     let is_dead = Arc::new(AtomicBool::new(false));
-    let (of_rule, dead) = (Arc::clone(&armed), Arc::clone(&is_dead));
+    let of_rule = Arc::clone(&armed);
+    let dead = Arc::clone(&is_dead);
     let rule = move |asked: &str| {
         let mut armed = of_rule.lock().unwrap();
         if !armed.is_some_and(|(point, ..)| asked.starts_with(point)) {
@@ -62,7 +63,8 @@ fn kill_at(victim: Victim, points: impl Iterator<Item = (&'static str, bool, usi
     let mut kettle = Kettle::start(setup);
     wait_until_served(&kettle, &pebble);
     for (point, is_passed, orders) in points {
-        let (before, ordered) = (current(&kettle), pebble.lines_with("Added order"));
+        let before = current(&kettle);
+        let ordered = pebble.lines_with("Added order");
         let server = kettle.process();
         let warden = child_of(server, "kettle-warden");
         let process = match victim {

@@ -111,7 +111,8 @@ fn one_line_serves_a_folder_under_a_name() {
     running.stderr.wait_for("certificate of localhost is there: authority, ");
     let root = folder.path("root.pem");
     std::fs::write(&root, pebble.root()).unwrap();
-    let (ip, port) = (own.tls().ip(), own.tls().port());
+    let ip = own.tls().ip();
+    let port = own.tls().port();
     let get = || {
         Tool::new("curl")
             .args(["--silent", "--show-error", "--fail", "--cacert"])
@@ -158,8 +159,11 @@ fn a_state_folder_in_the_layer_of_a_container_is_warned_of() {
     let (_, folder) =
         fetching(&own, "").set("server", "state_directory = \"/var/lib/kettle-test\"").lay_out();
     folder.write("layer/is_made", "");
-    let (kettle, layer) = (kettle_program(), folder.path("layer"));
-    let (kettle, layer, all) = (kettle.display(), layer.display(), folder.path(""));
+    let kettle = kettle_program();
+    let layer = folder.path("layer");
+    let kettle = kettle.display();
+    let layer = layer.display();
+    let all = folder.path("");
     let script = format!(
         "mount -t tmpfs none {layer} && cd {layer} && mkdir upper work root && \
          mount -t overlay none -o lowerdir=/,upperdir=upper,workdir=work root || exit 77\n\

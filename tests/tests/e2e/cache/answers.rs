@@ -80,7 +80,8 @@ fn a_variant_that_is_not_kept_leaves_others_to_be_kept() {
 #[test]
 fn a_head_longer_than_records_goes_before_a_file() {
     let cached = Cached::start("");
-    let (fields, body) = (format!("{FRESH}X-Long: {:x<60000}\r\n", ""), "y".repeat(200_000));
+    let fields = format!("{FRESH}X-Long: {:x<60000}\r\n", "");
+    let body = "y".repeat(200_000);
     let response = cached.keep("/app/x", &fields, &body);
     for response in [response, cached.get("/app/x")] {
         assert_eq!(response.header("x-long").map(str::len), Some(60_000));

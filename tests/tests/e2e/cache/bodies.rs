@@ -116,7 +116,8 @@ fn bodies_about_the_bounds_come_whole_and_are_kept_up_to_the_longest() {
     let cached = Cached::with_store("", &format!("max_object = {LONGEST}"));
     for bytes in [65_535, 65_536, 65_537, LONGEST - 1, LONGEST, LONGEST + 1] {
         for is_chunked in [false, true] {
-            let (target, body) = (format!("/app/{bytes}/{is_chunked}"), content(bytes));
+            let target = format!("/app/{bytes}/{is_chunked}");
+            let body = content(bytes);
             let ask = || {
                 let mut client = cached.kettle.ask(&get(&target));
                 let mut socket = cached.backend.next();

@@ -55,7 +55,8 @@ const FRESH: &str = "Cache-Control: max-age=1000\r\nConnection: close\r\n";
 fn a_form_is_made_once_and_there_after_a_restart() {
     // In memory, and in its file.
     for lines in [1_000, 60_000] {
-        let (text, folder) = (text(lines), TempDir::new().unwrap());
+        let text = text(lines);
+        let folder = TempDir::new().unwrap();
         let kept = folder.path().to_owned();
         let setup = || Setup::default().listener("http2 = true");
         let cached = Cached::in_folder(folder, setup(), COMPRESS, "", "");

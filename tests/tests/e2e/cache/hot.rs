@@ -47,7 +47,8 @@ fn what_is_purged_or_replaced_is_gone_on_every_worker_at_once() {
             .into_iter()
             .enumerate()
     {
-        let (old, new) = (format!("old {round}"), format!("new {round}"));
+        let old = format!("old {round}");
+        let new = format!("new {round}");
         // Of the round before.
         cached.purge(&[url]);
         let mut clients = heat(&cached, FRESH, &old);

@@ -85,8 +85,8 @@ fn who_shows_credentials_gets_what_is_for_everybody_and_nothing_else() {
     cached.fetch("/app/must", anonymous, "anonymous");
     let all = ["public, max-age=100", "s-maxage=100"];
     for control in all {
-        let (target, fields) =
-            (format!("/app/{}", &control[..6]), format!("Cache-Control: {control}\r\n"));
+        let target = format!("/app/{}", &control[..6]);
+        let fields = format!("Cache-Control: {control}\r\n");
         cached.keep(&target, &fields, "all");
     }
     for credentials in ["Cookie: a=b\r\n", "Authorization: Basic YTpi\r\n"] {
@@ -341,7 +341,8 @@ fn fields_that_the_operator_sets_since_are_the_operators_on_what_was_kept_before
         // Found on the disk, and then in memory.
         for _ in 0..2 {
             let hit = cached.get("/app/x");
-            let (frames, other) = (hit.header("x-frame-options"), hit.header("x-other"));
+            let frames = hit.header("x-frame-options");
+            let other = hit.header("x-other");
             assert_eq!((frames, other), (Some("DENY"), Some("theirs")));
             assert_eq!(hit.header("x-then"), None);
         }

@@ -18,7 +18,9 @@ fn killed_at_any_moment_it_serves_whole_objects_and_has_what_it_had() {
     let kills: u64 = env::var("KETTLE_KILLS").map_or(10, |kills| kills.parse().unwrap());
     let store = TempDir::new().unwrap();
     let mut kettle = Kettle::start(setup(store.path(), origin()));
-    let (mut kept, mut hits, mut fills) = (BTreeSet::new(), 0, 0);
+    let mut kept = BTreeSet::new();
+    let mut hits = 0;
+    let mut fills = 0;
     for round in 0..kills {
         // A purged object comes anew, so that there is always something to fill.
         let purged = round % GROUPS;
@@ -46,7 +48,8 @@ fn killed_at_any_moment_it_serves_whole_objects_and_has_what_it_had() {
 #[test]
 fn what_is_purged_is_gone_after_a_loss_of_power() {
     let [folder, image, after] = [(); 3].map(|()| TempDir::new().unwrap());
-    let (nothing, image) = (image.path().join("nothing"), image.path().join("image"));
+    let nothing = image.path().join("nothing");
+    let image = image.path().join("image");
     fs::create_dir(&nothing).unwrap();
     let mounted = Mounted::holding(folder.path().into(), "ext4", &image, &nothing);
     let Ok(_mounted) = mounted else { return skip("no ext4 can be mounted here") };
@@ -85,7 +88,8 @@ fn fill_until_killed(kettle: &mut Kettle, round: u64) -> Seen {
     let mut seen = Seen::default();
     thread::scope(|scope| {
         for (number, mut client) in (0..).zip(clients) {
-            let (whole, is_killed) = (whole.clone(), &is_killed);
+            let whole = whole.clone();
+            let is_killed = &is_killed;
             scope.spawn(move || ask_until_killed(&mut client, number + round, &whole, is_killed));
         }
         // A moment that differs by what was done, not by a clock: behind some response, or in the middle of one.

@@ -46,8 +46,9 @@ fn what_is_not_found_in_time_comes_from_the_backend() {
 
 #[test]
 fn what_is_not_begun_in_time_comes_from_the_backend_and_a_write_waits_no_longer() {
-    let (folder, image, nothing) =
-        (TempDir::new().unwrap(), TempDir::new().unwrap(), TempDir::new().unwrap());
+    let folder = TempDir::new().unwrap();
+    let image = TempDir::new().unwrap();
+    let nothing = TempDir::new().unwrap();
     let mounted =
         Mounted::holding(folder.path().into(), "ext4", &image.path().join("image"), nothing.path());
     let Ok(mounted) = mounted else { return skip("no ext4 can be mounted here") };
@@ -64,8 +65,9 @@ fn what_is_not_begun_in_time_comes_from_the_backend_and_a_write_waits_no_longer(
 
 #[test]
 fn readers_of_what_breaks_off_learn_it_however_busy_the_disk_is() {
-    let (folder, image, nothing) =
-        (TempDir::new().unwrap(), TempDir::new().unwrap(), TempDir::new().unwrap());
+    let folder = TempDir::new().unwrap();
+    let image = TempDir::new().unwrap();
+    let nothing = TempDir::new().unwrap();
     let mounted =
         Mounted::holding(folder.path().into(), "ext4", &image.path().join("image"), nothing.path());
     let Ok(mounted) = mounted else { return skip("no ext4 can be mounted here") };

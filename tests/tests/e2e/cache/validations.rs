@@ -33,7 +33,8 @@ fn a_304_that_names_no_time_makes_nothing_fresh_by_the_old_one() {
 fn a_304_makes_a_strong_tag_weak_and_no_weak_one_strong() {
     let cached = Cached::start("");
     let stale = |tag: &str| format!("Cache-Control: max-age=0\r\nETag: {tag}\r\n");
-    let (weak, strong) = ("W/\"v1\"", "\"v1\"");
+    let weak = "W/\"v1\"";
+    let strong = "\"v1\"";
     for (number, [first, said, then]) in
         [[weak, strong, weak], [strong, weak, weak], [strong, strong, strong]].iter().enumerate()
     {
@@ -52,7 +53,8 @@ fn a_304_makes_a_strong_tag_weak_and_no_weak_one_strong() {
 #[test]
 fn a_304_that_says_no_time_gives_the_first_one_anew_and_not_that_of_an_expires_beside_it() {
     let cached = Cached::of_route("headers = { cache-control = \"no-store\" }");
-    let (future, past) = ("Expires: Thu, 01 Jan 2099 00:00:00 GMT\r\n", "Expires: 0\r\n");
+    let future = "Expires: Thu, 01 Jan 2099 00:00:00 GMT\r\n";
+    let past = "Expires: 0\r\n";
     let same = "HTTP/1.1 304 X\r\n\r\n";
     for (target, fields, is_fresh) in [
         ("/app/no-cache", format!("Cache-Control: no-cache\r\n{future}"), false),

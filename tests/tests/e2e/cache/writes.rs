@@ -61,7 +61,8 @@ fn what_is_written_to_while_the_store_is_away_is_gone_when_it_is_back() {
         cached.keep(target, FRESH, "old");
     }
     cached.kettle.restart();
-    let (folder, away) = (cached.folder.path(), cached.folder.path().with_extension("away"));
+    let folder = cached.folder.path();
+    let away = cached.folder.path().with_extension("away");
     std::fs::rename(folder, &away).unwrap();
     write(&cached, "/app/written");
     std::fs::rename(&away, folder).unwrap();

@@ -53,7 +53,8 @@ struct Php {
 impl Php {
     fn start(processes: usize) -> Option<Self> {
         let program = program("php-fpm")?;
-        let (address, folder) = (unused_address(), TempDir::new().unwrap());
+        let address = unused_address();
+        let folder = TempDir::new().unwrap();
         let pool = format!(
             "[global]\nerror_log = /dev/stderr\ndaemonize = no\n[www]\nuser = root\ngroup = root\nlisten = {address}\npm = static\n\
              pm.max_children = {processes}\nping.path = /ping\nphp_admin_value[post_max_size] = 8M\n\
@@ -190,7 +191,8 @@ fn ten_clients_of_ten_kilobytes_in_a_second_keep_no_process() {
     let setup = programs("", "", "queue_timeout = \"60s\"", &[php.address]);
     let kettle = Kettle::start(with_programs(setup.more("connections = 2\n")));
     let address = kettle.address();
-    let (is_over, paced) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let is_over = AtomicBool::new(false);
+    let paced = AtomicUsize::new(0);
     thread::scope(|scope| {
         for _ in 0..10 {
             scope.spawn(|| {
@@ -241,7 +243,8 @@ fn wordpress_is_served_as_its_example_has_it() {
 #[test]
 fn a_cgi_program_runs_behind_fcgiwrap() {
     let Some(program) = program("fcgiwrap") else { return };
-    let (address, folder) = (unused_address(), TempDir::new().unwrap());
+    let address = unused_address();
+    let folder = TempDir::new().unwrap();
     let script = folder.path().join("says");
     // Its lines end with LF alone.
     let text = "#!/bin/sh\necho 'Content-Type: text/plain'\necho \"X-Info: $PATH_INFO\"\necho\n\

@@ -29,7 +29,8 @@ fn an_application_in_python_answers_as_it_does_behind_nginx() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("says.py");
     fs::write(&file, SAYS).unwrap();
-    let (uwsgi, scgi) = (unused_address(), unused_address());
+    let uwsgi = unused_address();
+    let scgi = unused_address();
     let sockets = [("--socket", uwsgi), ("--scgi-socket", scgi)];
     let sockets = sockets.map(|(option, address)| [option.to_owned(), address.to_string()]);
     let options = ["--plugin", "python3", "--master", "--die-on-term", "--processes", "2"];

@@ -9,8 +9,8 @@ const MAX_FRAME_SIZE: u16 = 5;
 pub fn assert_alike(kettle: &Kettle, words: &[&str], target: &str) -> (String, String) {
     let [old, new] = [("--http1.1", "HTTP/1.1", "word1"), ("--http2", "HTTP/2", "word2")].map(
         |(protocol, version, word)| {
-            let (words, target) =
-                ([&[protocol, "--include"], words].concat(), target.replace("PROTO", word));
+            let words = [&[protocol, "--include"], words].concat();
+            let target = target.replace("PROTO", word);
             let output = kettle.curl(&words, &target).input("streamed").output().stdout;
             let text = String::from_utf8_lossy(&output).replace(word, "PROTO");
             let (status, said) = normal(&text, version);

@@ -45,7 +45,8 @@ fn small_files_come_from_the_page_cache_and_stay_in_memory_for_tls() {
     let mut tag = None;
     for (number, bytes) in [16_384, 20_000, 65_536].repeat(3).into_iter().enumerate() {
         let target = format!("/{bytes}?{number}");
-        let (copied, sent) = (over_tls.get(&format!("/{bytes}")), client.get(&target));
+        let copied = over_tls.get(&format!("/{bytes}"));
+        let sent = client.get(&target);
         assert!(copied.body == content(bytes) && sent.body == content(bytes), "{target}");
         assert_eq!(copied.header("etag"), sent.header("etag"));
         tag = sent.header("etag").map(str::to_owned);

@@ -317,7 +317,8 @@ fn a_response_that_begins_in_the_middle_of_a_stored_body_gets_the_rest_of_it() {
             assert!(head.contains(&format!("content-length: {}\r\n", body.len())), "{head}");
             let begin = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
             server.write_all(begin.as_bytes()).unwrap();
-            let (mut left, mut room) = (body.len(), vec![0; 65_536]);
+            let mut left = body.len();
+            let mut room = vec![0; 65_536];
             while left > 0 {
                 let bytes = server.read(&mut room).unwrap();
                 server.write_all(&room[..bytes]).unwrap();

@@ -105,7 +105,8 @@ fn the_rest_of_a_body_does_not_follow_the_request_for_a_page() {
     let bad = "HTTP/1.1 200 OK\r\nTransfer-Encoding: foo\r\n\r\n";
     let failed = "HTTP/1.1 500 Failed\r\nContent-Length: 100\r\n\r\nbeginning";
     for (response, status) in [(bad, 502), (failed, 500)] {
-        let (failing, paged) = (Backend::listen(), Backend::listen());
+        let failing = Backend::listen();
+        let paged = Backend::listen();
         let page = format!(
             "\n[[site.route]]\nexact = \"/page\"\nbackend = \"page\"\ninternal = true\n{}",
             backend("page", "", &[paged.address()])

@@ -21,7 +21,9 @@ fn start(servers: &Backend, route: &str) -> Kettle {
 
 /// As far as it can be unpacked.
 fn unpacked(coded: &[u8]) -> String {
-    let (mut plain, mut piece, mut decoder) = (Vec::new(), [0; 1_000], GzDecoder::new(coded));
+    let mut plain = Vec::new();
+    let mut piece = [0; 1_000];
+    let mut decoder = GzDecoder::new(coded);
     while let Ok(bytes @ 1..) = decoder.read(&mut piece) {
         plain.extend_from_slice(&piece[..bytes]);
     }
@@ -65,7 +67,8 @@ fn each_piece_can_be_unpacked_before_the_next_is_sent() {
     server.write_all(format!("{HEAD}Transfer-Encoding: chunked\r\n\r\n").as_bytes()).unwrap();
     let response = client.response_head();
     assert_eq!(response.header("content-encoding"), Some("gzip"));
-    let (mut coded, mut plain) = (Vec::new(), String::new());
+    let mut coded = Vec::new();
+    let mut plain = String::new();
     for piece in ["first", "s", "third, and longer"] {
         server.write_all(format!("{:x}\r\n{piece}\r\n", piece.len()).as_bytes()).unwrap();
         plain += piece;
@@ -92,7 +95,8 @@ fn each_piece_can_be_unpacked_before_the_next_is_sent() {
     // By its length, which is that of the plain form.
     server.write_all(format!("{HEAD}Content-Length: 300\r\n\r\n").as_bytes()).unwrap();
     frames.next_of(HEADERS);
-    let (mut coded, mut plain) = (Vec::new(), String::new());
+    let mut coded = Vec::new();
+    let mut plain = String::new();
     for piece in ["a".repeat(100), "b".repeat(200)] {
         server.write_all(piece.as_bytes()).unwrap();
         plain += &piece;
@@ -169,7 +173,8 @@ fn what_may_not_be_or_is_not_worth_it_is_left_as_it_is() {
 fn the_head_is_that_of_the_compressed_form_to_head_too() {
     let servers = Backend::listen();
     let kettle = start(&servers, "");
-    let (mut server, text) = (None, text());
+    let mut server = None;
+    let text = text();
     let said = "ETag: \"a\"\r\nVary: Origin\r\nAccept-Ranges: bytes\r\nContent-MD5: x\r\nDigest: x\r\nRepr-Digest: x\r\n\
                 Content-Encoding: identity\r\nSet-Cookie: a=1\r\n";
     for status in ["200 OK", "404 Not Found", "503 Service Unavailable", "201 Created"] {
@@ -328,7 +333,8 @@ fn more_at_once_than_there_is_memory_for_go_out_as_they_are() {
 
 #[test]
 fn what_is_kept_is_plain_and_compressed_for_who_takes_that() {
-    let (servers, text) = (Backend::listen(), text());
+    let servers = Backend::listen();
+    let text = text();
     let kept = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\ncompress = [\"gzip\"]\n[site.route.cache]\nstore = \"main\"\n\
                 [[cache]]\nname = \"main\"\ndirectory = \"kept\"\n";
     let setup = Setup::default().listener("http2 = true").more(kept).file("kept/.keep", "");

@@ -247,7 +247,9 @@ fn a_server_that_always_has_more_to_send_hears_its_client() {
             assert_eq!(heard.escape_ascii().to_string(), STOP.escape_ascii().to_string());
         });
         // Nothing is opened, so that kettle hardly ever waits for room.
-        let (mut room, mut received_bytes, mut is_sent) = (vec![0; 1 << 20], 0, false);
+        let mut room = vec![0; 1 << 20];
+        let mut received_bytes = 0;
+        let mut is_sent = false;
         while received_bytes < BYTES_MAX
             && let count @ 1.. = client.wire.socket.read(&mut room).unwrap()
         {

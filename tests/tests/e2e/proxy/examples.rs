@@ -12,7 +12,8 @@ fn example(text: &str, from: &str) -> String {
 
 #[test]
 fn a_live_stream_changes_and_its_segments_are_shared_while_they_are_made() {
-    let (backend, folder) = (Backend::listen(), TempDir::new().unwrap());
+    let backend = Backend::listen();
+    let folder = TempDir::new().unwrap();
     let routes = example(LIVE_STREAM, "[[site.route]]")
         .replace("127.0.0.1:8080", &backend.address().to_string())
         .replace("/var/cache/kettle", folder.path().to_str().unwrap());

@@ -331,8 +331,8 @@ fn a_write_that_is_answered_by_a_file_leaves_nothing_stored_of_its_url() {
     let app = Backend::listen();
     let kettle = Kettle::start(setup(&app, "", "", cached).file("kept/.keep", ""));
     let mut client = Dialer::default().connect(kettle.address());
-    let (mut kept, fresh) =
-        (None, "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 3\r\n\r\n");
+    let mut kept = None;
+    let fresh = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 3\r\n\r\n";
     client.send(&get("/kept/x")).unwrap();
     answer(app.asked(&mut kept), &format!("{fresh}one"));
     assert_eq!(client.response().body, b"one");

@@ -146,7 +146,9 @@ fn interim_responses_reach_clients_that_know_them() {
 fn interim_responses_go_to_the_clients_that_the_route_names() {
     let backend = Backend::listen();
     let mut setup = before("", "", &[backend.address()]).listener("http2 = true");
-    let (both, newer, none) = (["1.1", "2"].as_slice(), ["2"].as_slice(), [].as_slice());
+    let both = ["1.1", "2"].as_slice();
+    let newer = ["2"].as_slice();
+    let none = [].as_slice();
     let routes = [
         ("default", "", newer),
         ("newer", "early_hints = \"http2\"", newer),
@@ -236,7 +238,8 @@ fn of_what_both_say_to_caches_the_stricter_holds() {
 
 #[test]
 fn a_request_that_waits_is_carried_to_the_servers_of_a_reload() {
-    let (full, free) = (Backend::listen(), Backend::listen());
+    let full = Backend::listen();
+    let free = Backend::listen();
     let app = "queue_timeout = \"1m\"\nqueue = 10";
     let setup = before("", app, &[full.address()]).more("connections = 1\n");
     let kettle = Kettle::start(setup);

@@ -72,7 +72,8 @@ fn any_body(client: &mut Client) -> Vec<u8> {
     if response.header("transfer-encoding").is_none() {
         return client.receive_exactly(BYTES);
     }
-    let (mut body, mut line) = (Vec::new(), Vec::new());
+    let mut body = Vec::new();
+    let mut line = Vec::new();
     loop {
         line.extend(client.receive_exactly(1));
         let Some(size) = line.strip_suffix(b"\r\n") else { continue };
@@ -112,7 +113,8 @@ fn programs_are_free_by_default_and_what_they_send_without_a_length_is_whole() {
         program.write_all(&output(piece)).unwrap();
     }
     drop(program);
-    let (mut received, mut room) = (Vec::new(), vec![0; 65_536]);
+    let mut received = Vec::new();
+    let mut room = vec![0; 65_536];
     let error = loop {
         match slow.receive(&mut room) {
             Ok(bytes) => received.extend_from_slice(&room[..bytes]),
@@ -175,7 +177,8 @@ fn what_nobody_asked_to_store_goes_at_the_speed_of_its_client() {
         server.set_write_timeout(Some(Duration::from_millis(300))).unwrap();
         let head = format!("HTTP/1.1 200 OK\r\n{field}Content-Length: {BYTES}\r\n\r\n");
         server.write_all(head.as_bytes()).unwrap();
-        let (body, mut sent) = (content(BYTES), 0);
+        let body = content(BYTES);
+        let mut sent = 0;
         let error = loop {
             match server.write(&body[sent..]) {
                 Ok(bytes) => sent += bytes,

@@ -127,7 +127,8 @@ fn a_server_that_nobody_vouches_for_is_a_502() {
 
 #[test]
 fn a_certificate_refused_behind_the_handshake_is_told() {
-    let (known, unknown) = (ClientAuthority::new("clients"), ClientAuthority::new("strangers"));
+    let known = ClientAuthority::new("clients");
+    let unknown = ClientAuthority::new("strangers");
     let strange = unknown.issue("kettle", 1, 2099);
     let inner = Setup::default()
         .file("clients.pem", known.pem())

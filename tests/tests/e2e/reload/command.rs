@@ -112,7 +112,8 @@ fn ctl_asks_at_the_usual_place_where_the_configuration_does_not_help() {
         reloads_refused += u64::from(!is_done);
         assert_eq!(kettle.status("/reloads_refused"), reloads_refused);
     };
-    let (folder, config) = (&kettle.folder, kettle.folder.config());
+    let folder = &kettle.folder;
+    let config = kettle.folder.config();
     reload(&config, true, "");
     folder.change_config("admin.sock", "elsewhere.sock");
     reload(&config, true, "elsewhere.sock");

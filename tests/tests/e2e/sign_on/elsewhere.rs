@@ -40,7 +40,8 @@ fn a_file_is_sent_only_after_the_service_said_yes() {
 
 #[test]
 fn a_hit_of_the_store_is_asked_about_each_time() {
-    let (auth, app) = (Backend::listen(), Backend::listen());
+    let auth = Backend::listen();
+    let app = Backend::listen();
     let text = format!(
         "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\ncache = {{ store = \"main\" }}\n{AUTH}\n\
          [[cache]]\nname = \"main\"\ndirectory = \"kept\"\n{}{}",
@@ -95,7 +96,8 @@ fn a_websocket_is_asked_about_before_anybody_changes_the_protocol() {
 
 #[test]
 fn an_extended_connect_is_asked_about_before_the_stream_becomes_a_tunnel() {
-    let (auth, app) = (Backend::listen(), Backend::listen());
+    let auth = Backend::listen();
+    let app = Backend::listen();
     let setup = super::guarded(&auth, &app, "", "websocket = true").listener("http2 = true");
     let kettle = Kettle::start(setup);
     let mut frames = Frames::connect(&kettle, &[]);
@@ -117,7 +119,8 @@ fn an_extended_connect_is_asked_about_before_the_stream_becomes_a_tunnel() {
 
 #[test]
 fn whom_another_guard_keeps_out_the_service_is_not_asked_about() {
-    let (auth, app) = (Backend::listen(), Backend::listen());
+    let auth = Backend::listen();
+    let app = Backend::listen();
     let rules =
         "deny_files = [\"*.bak\"]\nrate_limit = { requests = 1, period = \"1h\", burst = 2 }";
     let kettle = Kettle::start(super::guarded(&auth, &app, "", rules));
@@ -186,7 +189,8 @@ fn a_rewrite_leads_neither_around_the_question_nor_to_a_second_one() {
 fn a_yes_is_remembered_for_the_same_question_and_no_other() {
     let it = Running::with(", cache = \"1m\", copy = [\"remote-user\"]", "");
     let mut client = it.client();
-    let (mut service, mut server) = (None, None);
+    let mut service = None;
+    let mut server = None;
     let mut ask = |cookie: &str, path: &str, said: Option<&str>| {
         client.send(&request("GET", path, &format!("Cookie: {cookie}\r\n"))).unwrap();
         if let Some(said) = said {

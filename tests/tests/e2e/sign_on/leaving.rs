@@ -23,7 +23,8 @@ fn the_service_is_let_go_of_when_its_client_leaves() {
 
 #[test]
 fn the_service_is_let_go_of_when_a_stream_is_taken_back() {
-    let (auth, app) = (Backend::listen(), Backend::listen());
+    let auth = Backend::listen();
+    let app = Backend::listen();
     let kettle = Kettle::start(guarded(&auth, &app, "", "").listener("http2 = true"));
     let mut frames = Frames::connect(&kettle, &[]);
     frames.send(&frame(HEADERS, END_HEADERS, 1, &fields("POST", "/app/left", &[])));
@@ -72,7 +73,8 @@ fn a_refused_body_leaves_its_connection_to_the_next_request() {
 /// A service with one connection and no queue: all others are told so at once, and no worker has more to hold for them.
 #[test]
 fn a_thousand_clients_before_a_slow_service_are_sent_away() {
-    let (auth, app) = (Backend::listen(), Backend::listen());
+    let auth = Backend::listen();
+    let app = Backend::listen();
     let text = format!(
         "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n\
          forward_auth = {{ backend = \"auth\", path = \"/\", timeout = \"1m\" }}\n{}{}",

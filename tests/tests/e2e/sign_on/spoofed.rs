@@ -90,8 +90,8 @@ fn no_client_tells_the_service_what_that_is_to_say() {
 
 #[test]
 fn a_copied_field_over_http2_is_the_service_s() {
-    let (auth, app) =
-        (kettle_tests::backend::Backend::listen(), kettle_tests::backend::Backend::listen());
+    let auth = kettle_tests::backend::Backend::listen();
+    let app = kettle_tests::backend::Backend::listen();
     let setup = super::guarded(&auth, &app, COPY, "").listener("http2 = true");
     let kettle = kettle_tests::kettle::Kettle::start(setup);
     let mut frames = Frames::connect(&kettle, &[]);

@@ -35,7 +35,8 @@ fn version_1_names_both_addresses() {
     let own = client.wire.socket.local_addr().unwrap();
     client.send(b"GET").unwrap();
     let to = kettle.address();
-    let (ip, to_ip) = (own.ip(), to.ip());
+    let ip = own.ip();
+    let to_ip = to.ip();
     let expected = format!("PROXY TCP4 {ip} {to_ip} {} {}\r\nGET", own.port(), to.port());
     let received = read_exactly(&mut at.accept(), expected.len());
     assert_eq!(String::from_utf8(received).unwrap(), expected);

@@ -152,7 +152,9 @@ fn a_server_of_a_reload_is_told_what_a_client_that_waits_connected_to() {
     change("send_proxy = \"off\"", "send_proxy = \"v1\"");
     first.close_sending();
     let own = second.wire.socket.local_addr().unwrap();
-    let (ip, to, ports) = (own.ip(), address.ip(), [own.port(), address.port()]);
+    let ip = own.ip();
+    let to = address.ip();
+    let ports = [own.port(), address.port()];
     let due = format!("PROXY TCP4 {ip} {to} {} {}\r\nwho?", ports[0], ports[1]);
     assert_eq!(String::from_utf8(second.receive_exactly(due.len())).unwrap(), due);
 }

@@ -122,7 +122,8 @@ impl GrowthBed {
     pub fn pair(&self, row: &Row, number: u64, hot_memory: &str) -> Result<Pair, String> {
         let folder = self.next_folder();
         let origin = folder.join("origin");
-        let (site, cpus) = (self.site(), self.client.cpus.as_str());
+        let site = self.site();
+        let cpus = self.client.cpus.as_str();
         let origin = if matches!(row.kind, Kind::Programs | Kind::KeptPrograms) {
             // nginx's package has the parameters that programs are told.
             packages::ensure_servers(&["php-fpm", "nginx"])?;
@@ -181,7 +182,8 @@ impl GrowthBed {
     ) -> Result<RunningServer, String> {
         create_folder(folder)?;
         for (name, own) in [("localhost.pem", "certificate.pem"), ("localhost.key", "key.pem")] {
-            let (from, to) = (self.certificates().join(name), folder.join(own));
+            let from = self.certificates().join(name);
+            let to = folder.join(own);
             files::copy(&from, to)?;
         }
         let command = self.programs.command(program, &self.server_cpus, folder);
@@ -195,7 +197,9 @@ impl GrowthBed {
         last_site: &'s str,
         (origin, hot_memory): (u16, &'s str),
     ) -> Setup<'s> {
-        let (kind, workers, folder) = (row.kind, row.workers, self.folder.as_path());
+        let kind = row.kind;
+        let workers = row.workers;
+        let folder = self.folder.as_path();
         Setup { kind, number, workers, folder, last_site, origin, hot_memory }
     }
 

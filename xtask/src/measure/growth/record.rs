@@ -187,12 +187,14 @@ fn head(bed: &GrowthBed) -> Result<Vec<Value>, String> {
 
 fn machine() -> Value {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let (info, memory) = (read("/proc/cpuinfo"), read("/proc/meminfo"));
+    let info = read("/proc/cpuinfo");
+    let memory = read("/proc/meminfo");
     let of = |text: &str, name: &str| {
         let line = text.lines().find(|line| line.starts_with(name));
         line.and_then(|it| Some(it.split_once(':')?.1.trim().to_owned())).unwrap_or_default()
     };
-    let (family, model) = (of(&info, "cpu family"), of(&info, "model\t"));
+    let family = of(&info, "cpu family");
+    let model = of(&info, "model\t");
     let has = of(&info, "flags");
     let flags: Vec<&str> = has.split(' ').filter(|flag| PROCESSOR_FLAGS.contains(flag)).collect();
     let kibibytes = of(&memory, "MemTotal").split(' ').next().and_then(|it| it.parse::<u64>().ok());

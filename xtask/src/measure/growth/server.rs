@@ -52,8 +52,10 @@ pub struct Setup<'s> {
 impl Setup<'_> {
     /// The configuration of a server with this folder and port.
     pub fn config(&self, program: Program, folder: &Path, port: u16) -> String {
-        let (folder, site) = (folder.display().to_string(), self.place("site"));
-        let (folder, site) = (folder.as_str(), site.as_str());
+        let folder = folder.display().to_string();
+        let site = self.place("site");
+        let folder = folder.as_str();
+        let site = site.as_str();
         let has_http2 = self.kind == Kind::Texts;
         let input = ConfigInput { folder, site, port, has_http2, is_confined: true };
         match program {
@@ -74,7 +76,8 @@ impl Setup<'_> {
         let mut text = text
             .replace("workers = 1", &format!("workers = {}", self.workers))
             .replace("[limits]", &limits);
-        let (site, certificates) = (self.place("site"), self.place("certificates"));
+        let site = self.place("site");
+        let certificates = self.place("certificates");
         for n in 0..self.number {
             let _ = match self.kind {
                 Kind::Routes => {
@@ -109,8 +112,11 @@ impl Setup<'_> {
             .replace("worker_processes 1", &format!("worker_processes {}", self.workers));
         let Some((head, server)) = text.split_once("    server {") else { return text };
         let server = format!("    server {{{}", server.trim_end().trim_end_matches('}'));
-        let (mut before, mut within, mut after) = (String::new(), String::new(), String::new());
-        let (site, certificates) = (self.place("site"), self.place("certificates"));
+        let mut before = String::new();
+        let mut within = String::new();
+        let mut after = String::new();
+        let site = self.place("site");
+        let certificates = self.place("certificates");
         let root = format!("root {site};");
         match self.kind {
             Kind::Objects | Kind::Fill => {

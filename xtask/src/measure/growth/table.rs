@@ -86,7 +86,8 @@ fn grown(samples: &[Sample], row: &Row, (from, to, most): (u64, u64, f64)) -> Op
         let [few, many] = [from, to].map(|number| values(samples, (row, number), program, told));
         ratio(&many, &few)
     });
-    let (what, aim) = (row.name, judged(Some(most), kettle, ""));
+    let what = row.name;
+    let aim = judged(Some(most), kettle, "");
     let ([first, second], [from, to]) = ([kettle, nginx].map(shown), [from, to].map(grouped));
     kettle.map(|_| format!("| {what} | {to} ÷ {from} | {first} | {second} | | {aim} |"))
 }

@@ -65,14 +65,18 @@ pub fn draw(page: &str) -> Result<(), String> {
 /// The picture, and what it says in a sentence. Rows that the page does not have are left out.
 pub fn drawn(page: &str) -> (String, String) {
     let there = BARS.iter().filter_map(|bar| Some((bar, cost(page, bar.row)?)));
-    let (mut shown, mut shares, mut top) = (String::new(), Vec::new(), 78);
+    let mut shown = String::new();
+    let mut shares = Vec::new();
+    let mut top = 78;
     for (bar, cost) in there {
         shown.push_str(&drawn_bar(bar, &cost, top));
         shares.push(format!("{} {:.0} %", bar.said, cost.ratio[0] * 100.0));
         top += STEP;
     }
     let sentence = format!("{TITLE}: {}", shares.join(", "));
-    let (first, second, height) = (top + 10, top + 28, top + 42);
+    let first = top + 10;
+    let second = top + 28;
+    let height = top + 42;
     let picture = format!(
         r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 {height}" width="720" height="{height}" role="img" aria-labelledby="title about">
   <title id="title">{TITLE}</title>
@@ -98,7 +102,9 @@ fn drawn_bar(bar: &Bar, cost: &Cost, top: u32) -> String {
     let Cost { unit, ours, theirs, ratio } = cost;
     let [middle, low, high] = ratio.map(|ratio| (ratio * f64::from(WIDTH)).round());
     let share = format!("{:.0} %", ratio[0] * 100.0);
-    let (line, center, number) = (top + if below.is_empty() { 17 } else { 10 }, top + 12, top + 17);
+    let line = top + if below.is_empty() { 17 } else { 10 };
+    let center = top + 12;
+    let number = top + 17;
     let mut text = format!(
         "  <text class=\"label\" x=\"216\" y=\"{line}\" text-anchor=\"end\">{label}</text>\n"
     );

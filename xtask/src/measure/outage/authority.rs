@@ -30,9 +30,12 @@ impl Authority {
     pub fn start(folder: &Path, own: &Path, port: u16, lifetime: Duration) -> Result<Self, String> {
         create_folder(folder)?;
         let [listen, management, dns, names_management] = [(); 4].map(|()| process::free_port());
-        let (listen, management, dns) = (listen?, management?, dns?);
+        let listen = listen?;
+        let management = management?;
+        let dns = dns?;
         let names_management = names_management?;
-        let (own_folder, lifetime) = (own.display(), lifetime.as_secs());
+        let own_folder = own.display();
+        let lifetime = lifetime.as_secs();
         let config = format!(
             r#"{{"pebble": {{"listenAddress": "127.0.0.1:{listen}", "managementListenAddress": "127.0.0.1:{management}",
 "certificate": "{own_folder}/own.pem", "privateKey": "{own_folder}/own.key", "tlsPort": {port}, "httpPort": 80,
@@ -53,7 +56,8 @@ impl Authority {
         pebble.envs([("PEBBLE_VA_NOSLEEP", "1"), ("PEBBLE_WFE_NONCEREJECT", "0")]);
         let pebble = Daemon::start(&mut pebble, &folder.join(LOG), ("127.0.0.1", listen))?;
         let relay = Relay::start(listen)?;
-        let (folder, own) = (folder.to_owned(), own.to_owned());
+        let folder = folder.to_owned();
+        let own = own.to_owned();
         Ok(Self { relay, _programs: [pebble, names], folder, management, names_management, own })
     }
 
@@ -147,7 +151,8 @@ impl Relay {
 impl RelayState {
     fn relay(&self, client: &TcpStream, server: &TcpStream) -> io::Result<()> {
         for (from, to) in [(client, server), (server, client)] {
-            let (mut from, mut to) = (from.try_clone()?, to.try_clone()?);
+            let mut from = from.try_clone()?;
+            let mut to = to.try_clone()?;
             self.open.lock().unwrap_or_else(PoisonError::into_inner).push(from.try_clone()?);
             thread::spawn(move || {
                 let _ = io::copy(&mut from, &mut to);

@@ -95,9 +95,12 @@ impl ClientSetup {
     }
 
     fn kettle(&self) -> String {
-        let (state, roots, folder) =
-            (self.state.display(), self.roots.display(), self.folder.display());
-        let (address, port, directory) = (self.address, self.port, &self.directory);
+        let state = self.state.display();
+        let roots = self.roots.display();
+        let folder = self.folder.display();
+        let address = self.address;
+        let port = self.port;
+        let directory = &self.directory;
         let mut text = format!(
             "[server]\nworkers = 1\nstate_directory = \"{state}\"\n[[acme]]\nname = \"authority\"\ndirectory = \"{directory}\"\n\
              roots = \"{roots}\"\naccept_terms = true\nvalidations_per_hour = 1000\norders_per_minute = 1000\n[[listener]]\naddress = \"{address}:{port}\"\n"
@@ -112,10 +115,14 @@ impl ClientSetup {
     }
 
     fn caddy(&self) -> String {
-        let (state, roots, folder) =
-            (self.state.display(), self.roots.display(), self.folder.display());
-        let (address, port, admin) = (self.address, self.port, self.admin);
-        let (directory, names) = (&self.directory, self.names.join(", "));
+        let state = self.state.display();
+        let roots = self.roots.display();
+        let folder = self.folder.display();
+        let address = self.address;
+        let port = self.port;
+        let admin = self.admin;
+        let directory = &self.directory;
+        let names = self.names.join(", ");
         let interval = self.renew_interval.map(|it| format!("renew_interval {it}\n"));
         let interval = interval.unwrap_or_default();
         format!(
@@ -178,7 +185,8 @@ impl RunningClient {
 
     /// For which of these names it shows a certificate that is in time and of one of these roots.
     pub fn trusted<'n>(&self, roots: &Path, names: &'n [String]) -> BTreeSet<&'n str> {
-        let (port, address) = (self.setup.port, self.setup.address);
+        let port = self.setup.port;
+        let address = self.setup.address;
         let mut curl = Command::new("curl");
         curl.args(["--silent", "--max-time", "20", "--write-out", "%{url} %{http_code}\n"]);
         curl.arg("--cacert").arg(roots);

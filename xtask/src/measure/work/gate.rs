@@ -141,7 +141,8 @@ fn compare(baseline: &Baseline, rules: &[String], vectors: &[Vector]) -> Result<
             ));
         };
         figures += 1;
-        let (is_large, is_tunnel) = (*bytes >= 1 << 20, server.contains("tunnel"));
+        let is_large = *bytes >= 1 << 20;
+        let is_tunnel = server.contains("tunnel");
         let play = match name.as_str() {
             "pages_allocated_per_request" | "zeroed_bytes_per_byte"
                 if is_tunnel && *bytes >= 1 << 16 =>

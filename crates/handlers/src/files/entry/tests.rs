@@ -78,7 +78,8 @@ fn tag(folder: &tempfile::TempDir, mark: Mark, same_files: bool) -> String {
 
 #[test]
 fn two_hosts_with_the_same_file_agree_on_its_tag_where_they_can() {
-    let (one, other) = (folder("a", 784_111_777), folder("a", 784_111_777));
+    let one = folder("a", 784_111_777);
+    let other = folder("a", 784_111_777);
     touch(&other.path().join("a"), 784_111_777);
     let agree = |mark, same_files| tag(&one, mark, same_files) == tag(&other, mark, same_files);
     assert!(agree(Mark::Hash([1; 16]), false));

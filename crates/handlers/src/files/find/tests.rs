@@ -1,6 +1,7 @@
 use std::fs::{self, File};
 
 use kettle_config::{Config, Route, Site};
+use kettle_tls::mac::Sha256;
 
 use super::super::file_route::SiteRoutes;
 use super::super::marks::Meeting;
@@ -148,7 +149,8 @@ async fn what_responses_hold_in_memory_is_bounded() {
         let (_folder, route) = route(bytes);
         let limits = Limits { hot_memory_bytes: 2 * bytes, ..limits(bytes as u64) };
         let finder = Finder::new(&limits, EncoderPlaces::new(1, 4 << 20));
-        let (mut held, mut marks) = (Vec::new(), Vec::new());
+        let mut held = Vec::new();
+        let mut marks = Vec::new();
         for _ in 0..4 {
             let (_, content, mark) = finder.content(found(&finder, &route).await).await.unwrap();
             assert!(matches!(content, Content::Memory(_)), "{}", held.len());
@@ -227,7 +229,9 @@ async fn a_file_is_compressed_once_whoever_asks_for_it_meanwhile() {
         (facts.coding, is_final)
     };
     let read = async || text_of(&finder, &route, gzip).await;
-    let (first, second, third) = (read().await, read().await, read().await);
+    let first = read().await;
+    let second = read().await;
+    let third = read().await;
     // The second one comes while the first waits for a thread.
     let together = tokio::join!(compressed(first), compressed(second));
     assert_eq!(together, ((Some(Coding::Gzip), true), (None, false)));

@@ -192,7 +192,8 @@ mod tests {
             let device = Arc::new(Device::new(on));
             let keys: Vec<_> = (0..400).map(|number| format!("https://a/{number}")).collect();
             for key in &keys {
-                let (key, generation) = (key.clone(), store.generation());
+                let key = key.clone();
+                let generation = store.generation();
                 let head = ObjectHead { key, status: 200, generation, ..ObjectHead::default() };
                 store.keep(&head, &[7; 8_192]).unwrap();
             }

@@ -30,7 +30,8 @@ impl Files {
         relative: &str,
         key: KeyRef<'_>,
     ) -> Result<(LocateOutcome, Arc<Root>, Look), HttpError> {
-        let (generation, now) = (route.generation.now(), self.clock.monotonic());
+        let generation = route.generation.now();
+        let now = self.clock.monotonic();
         if let Some(known) = self.known_program(key, generation, now) {
             return Ok(known);
         }

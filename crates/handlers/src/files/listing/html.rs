@@ -142,7 +142,8 @@ fn write_item(page: &mut String, item: &Item) {
 
 /// The ways to the other pages, if there are any.
 fn write_pages(page: &mut String, listing: &Listing, view: &View) {
-    let (previous, next) = (listing.previous(), listing.next());
+    let previous = listing.previous();
+    let next = listing.next();
     if previous.is_none() && next.is_none() {
         return;
     }

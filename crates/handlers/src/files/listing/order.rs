@@ -8,7 +8,8 @@ use std::cmp::Ordering;
 
 /// The order of two names.
 pub fn compare_names(left: &[u8], right: &[u8]) -> Ordering {
-    let (mut left_rest, mut right_rest) = (left, right);
+    let mut left_rest = left;
+    let mut right_rest = right;
     loop {
         let by_token = match (left_rest, right_rest) {
             ([], []) => return left.cmp(right),

@@ -88,7 +88,8 @@ impl View {
     /// `after=`, `before=` or `last=` for a page. A parameter that cannot be read is ignored.
     pub fn from_query(query: Option<&str>) -> Self {
         let mut sort = Sort { key: SortKey::Name, descends: false };
-        let (mut filter, mut cursor) = (String::new(), None);
+        let mut filter = String::new();
+        let mut cursor = None;
         for pair in query.unwrap_or("").split('&') {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             match name {

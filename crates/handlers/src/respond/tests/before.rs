@@ -13,16 +13,15 @@ async fn ten_thousand_are_asked_before_routes_in_their_order() {
             )
         })
         .collect();
-    let (first, last) = (
-        r#"
+    let first = r#"
         [[site.before]]
         exact = "/early"
         respond = { status = 410 }
         [[site.before]]
         prefix = "/to"
         rewrite = [{ from = "/to/*", to = "/{1}" }]
-        "#,
-        r#"
+        "#;
+    let last = r#"
         [[site.before]]
         prefix = "/many"
         respond = { status = 403 }
@@ -34,8 +33,7 @@ async fn ten_thousand_are_asked_before_routes_in_their_order() {
         respond = { body = "late" }
         [[site.route]]
         root = "root"
-        "#,
-    );
+        "#;
     let server = server(&format!("{first}{many}{last}"));
     let redirect = server.get("/to/many", &[]).await;
     assert_eq!(redirect.status, 403);

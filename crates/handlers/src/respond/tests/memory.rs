@@ -142,7 +142,8 @@ async fn a_file_has_one_tag_whether_it_is_remembered_or_met_again() {
     stage.config.limits.hot_memory_bytes = 400_000;
     let server = stage.open();
     (0..100).for_each(|number| age(&server, &number.to_string()));
-    let (mut tags, mut from_files) = (Vec::new(), Vec::new());
+    let mut tags = Vec::new();
+    let mut from_files = Vec::new();
     for _ in 0..2 {
         for number in 0..100 {
             let reply = server.get(&format!("/{number}"), &[]).await;

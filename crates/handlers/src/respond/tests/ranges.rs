@@ -164,11 +164,13 @@ async fn a_download_is_not_resumed_with_other_content_of_the_same_time() {
             set_modified(&path, 1);
         }
         server.clock.pass(Duration::from_secs(60));
-        let (none_match, if_range) = (format!("If-None-Match: {tag}"), format!("If-Range: {tag}"));
+        let none_match = format!("If-None-Match: {tag}");
+        let if_range = format!("If-Range: {tag}");
         assert_eq!(server.get("/a.txt", &[&none_match]).await.status, 200);
         assert_eq!(server.get("/a.txt", &["Range: bytes=1-", &if_range]).await.status, 200);
         let date = "Thu, 01 Jan 1970 00:00:01 GMT";
-        let (since, if_range) = (format!("If-Modified-Since: {date}"), format!("If-Range: {date}"));
+        let since = format!("If-Modified-Since: {date}");
+        let if_range = format!("If-Range: {date}");
         assert_eq!(server.get("/a.txt", &[&since]).await.status, 200);
         assert_eq!(server.get("/a.txt", &["Range: bytes=1-", &if_range]).await.status, 200);
     }

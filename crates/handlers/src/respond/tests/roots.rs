@@ -29,7 +29,8 @@ fn releases() -> Server {
 
 /// Makes the root name another release, as careful programs do.
 fn switch(server: &Server, release: &str) {
-    let (next, root) = (server.folder.path().join("next"), server.folder.path().join("root"));
+    let next = server.folder.path().join("next");
+    let root = server.folder.path().join("root");
     symlink(format!("releases/{release}"), &next).unwrap();
     fs::rename(next, root).unwrap();
 }
@@ -124,7 +125,8 @@ async fn a_folder_put_in_place_of_another_is_seen_after_the_period() {
 #[tokio::test]
 async fn a_root_that_is_gone_for_a_while_is_served_again_when_it_is_back() {
     let server = Stage::new().file("a", "a").route(|route| route.listing = true).open();
-    let (root, away) = (server.folder.path().join("root"), server.folder.path().join("away"));
+    let root = server.folder.path().join("root");
+    let away = server.folder.path().join("away");
     assert_eq!(text(&server, "/a").await, "a");
     for _ in 0..2 {
         fs::rename(&root, &away).unwrap();

@@ -122,7 +122,8 @@ fn trailers_are_there_when_the_body_has_ended() {
 #[test]
 fn a_body_is_as_long_as_its_data() {
     let pieces_of = |input: &[u8], bytes_max| {
-        let (mut reader, mut rest) = (BodyReader::new(BodyFraming::Chunked), input);
+        let mut reader = BodyReader::new(BodyFraming::Chunked);
+        let mut rest = input;
         while !reader.is_done() && !reader.is_longer_than(bytes_max) {
             let Piece { coding_bytes, data_bytes } = reader.next_piece(rest).unwrap();
             rest = &rest[coding_bytes + data_bytes..];
@@ -147,7 +148,8 @@ fn a_body_is_as_long_as_its_data() {
 #[test]
 fn chunks_end_at_once_or_with_the_next() {
     let written = |is_chunked| {
-        let (mut writer, mut out) = (BodyWriter::new(is_chunked), Vec::new());
+        let mut writer = BodyWriter::new(is_chunked);
+        let mut out = Vec::new();
         writer.write_piece(&mut out, &[b'a'; 17]);
         writer.write_piece(&mut out, b"");
         let at_once = String::from_utf8(std::mem::take(&mut out)).unwrap();
@@ -170,11 +172,13 @@ fn chunks_end_at_once_or_with_the_next() {
 proptest! {
     #[test]
     fn what_is_written_is_read_as_it_was(pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..10)) {
-        let (mut writer, mut written) = (BodyWriter::new(true), Vec::new());
+        let mut writer = BodyWriter::new(true);
+        let mut written = Vec::new();
         pieces.iter().for_each(|piece| writer.write_piece(&mut written, piece));
         writer.end(&mut written, b"x: 1\r\n");
         let mut reader = BodyReader::new(BodyFraming::Chunked);
-        let (mut data, mut rest) = (Vec::<u8>::new(), &written[..]);
+        let mut data = Vec::<u8>::new();
+        let mut rest = &written[..];
         while !reader.is_done() {
             let Piece { coding_bytes, data_bytes } = reader.next_piece(rest).unwrap();
             data.extend_from_slice(&rest[coding_bytes..coding_bytes + data_bytes]);

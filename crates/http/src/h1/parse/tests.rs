@@ -53,7 +53,8 @@ fn a_head_of_exactly_the_limit_is_accepted_and_one_byte_more_is_not() {
     assert_eq!(accepted.map(|request| request.map(|request| request.bytes)), Ok(Some(120)));
     let refused = assert_independent_of_fragmentation(head(spare + 1).as_bytes(), &SMALL);
     assert_eq!(refused, Err(RequestError::HeadTooLarge));
-    let (long, mut progress) = (head(200), HeadProgress::default());
+    let long = head(200);
+    let mut progress = HeadProgress::default();
     let found = (1..200).find(|end| progress.parse(&long.as_bytes()[..*end], &SMALL).is_err());
     assert_eq!(found, Some(120), "at the limit, though neither its end nor twice as much is there");
 }

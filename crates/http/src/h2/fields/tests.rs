@@ -170,7 +170,8 @@ fn what_http_2_forbids_is_malformed() {
 
 #[test]
 fn a_connect_names_an_authority_alone_and_an_extended_one_all() {
-    let (connect, protocol) = ((":method", "CONNECT"), (":protocol", "websocket"));
+    let connect = (":method", "CONNECT");
+    let protocol = (":protocol", "websocket");
     assert_eq!(text(&[connect, OWN[2]]), "CONNECT a.example HTTP/1.1\r\nhost: a.example\r\n");
     let extended = [protocol, connect, OWN[1], OWN[2], OWN[3], ("sec-websocket-key", "x")];
     let (text, outcome) = read(&extended);

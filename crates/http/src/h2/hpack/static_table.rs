@@ -20,7 +20,8 @@ pub(super) fn name_index(name: &[u8]) -> Option<u8> {
 const fn name_slot(name: &[u8]) -> Option<u8> {
     let [first, .., last] = name else { return None };
     // The bit that lower-case letters have; the colon and the hyphen have it too.
-    let (first, last) = (*first | 0x20, *last | 0x20);
+    let first = *first | 0x20;
+    let last = *last | 0x20;
     let length = name.len() as u8;
     Some(length.wrapping_mul(9).wrapping_add(first.wrapping_mul(21)).wrapping_add(last))
 }

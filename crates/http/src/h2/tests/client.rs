@@ -76,7 +76,8 @@ pub fn padded(stream: u32, flags: u8, bytes: usize, padding: u8) -> Vec<u8> {
 
 /// All frames of what was sent, which ends with one.
 pub fn frames(mut bytes: &[u8]) -> Vec<Frame> {
-    let (mut reader, mut frames) = (FrameReader::default(), Vec::<Frame>::new());
+    let mut reader = FrameReader::default();
+    let mut frames = Vec::<Frame>::new();
     while let Some(step) = reader.step(&mut bytes) {
         match step {
             FrameStep::Head(FrameHead { kind, flags, stream, .. }) => {

@@ -92,7 +92,9 @@ struct Outcome {
 /// Plays it, with everything that is said in pieces of these sizes.
 fn play(acts: &[Act], sizes: &[usize]) -> Outcome {
     let mut connection = begun();
-    let (mut output, mut requests, mut read) = (Vec::new(), Vec::new(), Vec::new());
+    let mut output = Vec::new();
+    let mut requests = Vec::new();
+    let mut read = Vec::new();
     let mut sizes = sizes.iter().copied().cycle();
     for act in acts {
         match act {

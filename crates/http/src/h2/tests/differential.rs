@@ -156,7 +156,8 @@ async fn ask(mut client: ::h2::client::SendRequest<Bytes>, asked: Asked) {
     let request = http::Request::post("https://a/").header("x-kind", format!("{:?}", asked.kind));
     let (response, mut body) = client.send_request(request.body(()).unwrap(), false).unwrap();
     let whole: Vec<u8> = (0..asked.pieces.iter().sum()).map(|place: usize| place as u8).collect();
-    let (kind, mut left) = (asked.kind, Bytes::from(whole.clone()));
+    let kind = asked.kind;
+    let mut left = Bytes::from(whole.clone());
     let send = async move {
         for (place, bytes) in asked.pieces.iter().enumerate() {
             let mut piece = left.split_to(*bytes);

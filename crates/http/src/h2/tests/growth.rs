@@ -79,6 +79,15 @@ impl Distant {
         }
     }
 
+    /// Sends so much, all of which the server reads and passes on.
+    fn pass_on(&mut self, number: u32, bytes: usize) {
+        self.send(number, bytes);
+        while read_next(&mut self.connection, number) > 0 {
+            self.connection.note_passed_on(number);
+        }
+        self.hear();
+    }
+
     /// Sends all that it may, of which the server reads all, and passes it on or not.
     fn round(&mut self, number: u32, is_passed_on: bool) -> usize {
         let bytes = self.may_send(number);
@@ -157,11 +166,7 @@ fn has_grown(bytes: usize) -> bool {
     let mut client = Distant::new(&budget);
     let stream = client.begin(&[]);
     for _ in 0..8 {
-        client.send(stream, bytes);
-        while read_next(&mut client.connection, stream) > 0 {
-            client.connection.note_passed_on(stream);
-        }
-        client.hear();
+        client.pass_on(stream, bytes);
     }
     budget.free_bytes() < BUDGET
 }
@@ -262,11 +267,7 @@ fn a_window_is_halved_where_less_than_a_quarter_comes_in_a_round_trip() {
     let mut sizes = Vec::new();
     for bytes in [5 << 20, 3 << 20] {
         for _ in 0..20 {
-            client.send(stream, bytes);
-            while read_next(&mut client.connection, stream) > 0 {
-                client.connection.note_passed_on(stream);
-            }
-            client.hear();
+            client.pass_on(stream, bytes);
             sizes.push(served(&client, stream).target_bytes >> 20);
         }
     }
@@ -281,10 +282,7 @@ fn a_client_that_is_near_keeps_the_windows_it_has() {
     let stream = client.begin(&[]);
     let mut probes = 0;
     for _ in 0..2_000 {
-        client.send(stream, 20_000);
-        read(&mut client.connection, stream);
-        client.connection.note_passed_on(stream);
-        client.hear();
+        client.pass_on(stream, 20_000);
         probes += client.pings.len();
         assert_eq!(budget.free_bytes(), BUDGET);
     }
@@ -337,7 +335,8 @@ fn a_body_whose_length_is_known_leaves_nothing_granted() {
     let mut client = Distant::new(&budget);
     let all = 40_usize << 20;
     let stream = client.begin(&[("content-length", &all.to_string())]);
-    let (mut sent, mut most) = (0, 0);
+    let mut sent = 0;
+    let mut most = 0;
     while sent < all {
         client.send(stream, client.may_send(stream).min(all - sent));
         sent = all - usize::try_from(missing(&client.connection, stream)).unwrap();
@@ -422,10 +421,7 @@ fn a_window_shrinks_where_a_body_is_not_passed_on_any_more_or_comes_slowly() {
         assert!(budget.free_bytes() < BUDGET);
         for _ in 0..2_000 {
             if is_slow {
-                client.send(stream, 50_000);
-                read(&mut client.connection, stream);
-                client.connection.note_passed_on(stream);
-                client.hear();
+                client.pass_on(stream, 50_000);
             } else {
                 client.round(stream, false);
             }

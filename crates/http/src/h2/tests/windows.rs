@@ -195,8 +195,10 @@ proptest! {
         let mut connection = with_request(&[]);
         say(&mut connection, &request(3, END_STREAM, &[]));
         // As the client counts: its windows, and what it was told of each stream's last.
-        let (mut initial, mut all) = (65_535_i64, 65_535_i64);
-        let (mut windows, mut looked) = ([65_535_i64; 2], [0_usize; 2]);
+        let mut initial = 65_535_i64;
+        let mut all = 65_535_i64;
+        let mut windows = [65_535_i64; 2];
+        let mut looked = [0_usize; 2];
         for act in acts {
             match act {
                 Between::Settings(bytes) => {

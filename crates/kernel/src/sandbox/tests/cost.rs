@@ -37,7 +37,8 @@ fn what_opening_a_file_costs_by_depth_and_number_of_rules() {
         let others = (1..rules).map(|other| folder.path().join(other.to_string()));
         let read = others.chain([root.clone()]).collect();
         let files = Files { read, ..Files::default() };
-        let (root, files) = (&root, &files);
+        let root = &root;
+        let files = &files;
         // A thread of its own: what it gives up, it gives up for good.
         thread::scope(|scope| {
             let confined = scope.spawn(move || {

@@ -48,7 +48,8 @@ fn a_socket_left_behind_is_replaced_and_one_in_use_is_not() {
 #[test]
 fn what_is_no_socket_stays() {
     let folder = tempfile::tempdir().unwrap();
-    let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+    let file = folder.path().join("file");
+    let link = folder.path().join("link");
     fs::write(&file, "precious").unwrap();
     symlink("file", &link).unwrap();
     for path in [&file, &link] {

@@ -150,8 +150,8 @@ proptest! {
         let _ = line.receive(said.as_bytes(), &mut Vec::new());
         prop_assert!(line.line.0.len() <= REPLY_BYTES_MAX && line.greeting.len() <= REPLY_BYTES_MAX);
         let too_much = Some(Err(StartTlsError::SaidTooMuch));
-        let (at_once, in_pieces) =
-            (server(protocol, &said), told(LineServer::new(protocol), &[front, rest]));
+        let at_once = server(protocol, &said);
+        let in_pieces = told(LineServer::new(protocol), &[front, rest]);
         // Bytes that come only after our answer may be TLS.
         if at_once.1 != too_much {
             prop_assert_eq!(at_once, in_pieces);

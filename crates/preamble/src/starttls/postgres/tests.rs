@@ -152,7 +152,8 @@ proptest! {
     #[test]
     fn noise_never_panics_and_is_bounded(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..700), 0..8)) {
         let pieces: Vec<_> = pieces.iter().map(Vec::as_slice).collect();
-        let (mut server, mut client) = (Server::default(), Client::default());
+        let mut server = Server::default();
+        let mut client = Client::default();
         told(&mut server, pieces.iter().copied());
         told(&mut client, [&b"E"[..]].into_iter().chain(pieces));
         prop_assert!(server.request.len() <= REQUEST_BYTES && client.error.len() <= ERROR_BYTES_MAX);

@@ -112,7 +112,8 @@ fn a_server_without_tls_is_left() {
         }
         other => panic!("{other:?}"),
     };
-    let (hello, offer) = ("220 hi\r\n", "250-mx\r\n250 STARTTLS\r\n");
+    let hello = "220 hi\r\n";
+    let offer = "250-mx\r\n250 STARTTLS\r\n";
     assert_eq!(refused(&["554 go\x1b away\r\n"]), "554 go\\x1b away");
     assert_eq!(refused(&[hello, "250 mx\r\n"]), "it does not offer STARTTLS");
     // Not an offer: the name of a server.
@@ -123,7 +124,8 @@ fn a_server_without_tls_is_left() {
 
 #[test]
 fn what_a_server_may_not_say() {
-    let (hello, offer) = ("220 hi\r\n", "250-mx\r\n250 STARTTLS\r\n");
+    let hello = "220 hi\r\n";
+    let offer = "250-mx\r\n250 STARTTLS\r\n";
     let failure = |said: &[&str]| client_told(said).1.unwrap().unwrap_err();
     // Replies to what nobody asked yet: the response injection of CVE-2021-38371 and its like.
     assert_eq!(failure(&["220 hi\r\n250 x\r\n"]), StartTlsError::SaidTooMuch);
@@ -194,7 +196,8 @@ proptest! {
     #[test]
     fn noise_never_panics_and_is_bounded(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..700), 0..8)) {
         let pieces = || pieces.iter().map(Vec::as_slice);
-        let (mut server, mut client) = (Server::new("mx"), Client::new("us"));
+        let mut server = Server::new("mx");
+        let mut client = Client::new("us");
         told(&mut server, pieces());
         told(&mut client, pieces());
         prop_assert!(server.commands.line.0.len() <= LINE_BYTES_MAX && client.line.0.len() <= LINE_BYTES_MAX);

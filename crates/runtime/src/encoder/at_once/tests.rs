@@ -44,7 +44,9 @@ fn windows_of_zstd_reach_back_to_the_beginning_of_a_file_up_to_their_bound() {
 fn an_encoder_holds_no_more_than_is_counted_for_it() {
     for bytes in LENGTHS {
         let text = text(bytes);
-        let (held, mut input, mut output) = (Counting::default(), [0; 4_096], [0; 4_096]);
+        let held = Counting::default();
+        let mut input = [0; 4_096];
+        let mut output = [0; 4_096];
         let parameters = brotli_parameters(bytes);
         let mut from = &*text;
         let mut to = Vec::new();

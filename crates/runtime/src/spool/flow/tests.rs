@@ -149,7 +149,9 @@ async fn without_disk_or_memory_the_client_sets_the_speed() {
 #[tokio::test]
 async fn ten_thousand_that_wait_for_their_clients_stay_within_the_bounds_and_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let (memory_max, files_max, bytes_max) = (4 << 20, 64, 8 << 20);
+    let memory_max = 4 << 20;
+    let files_max = 64;
+    let bytes_max = 8 << 20;
     let spool = Spool::new(folder.path(), bytes_max, memory_max, files_max);
     let disks = Disks::new(Duration::from_secs(60));
     let all = content(2 * BLOCK_BYTES);

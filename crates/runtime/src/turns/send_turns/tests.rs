@@ -10,7 +10,8 @@ use super::*;
 type Log = Rc<RefCell<Vec<u32>>>;
 
 fn sending(number: u32, turns: &Rc<SendTurns>, log: &Log) -> JoinHandle<()> {
-    let (turns, log) = (Rc::clone(turns), Rc::clone(log));
+    let turns = Rc::clone(turns);
+    let log = Rc::clone(log);
     spawn_local(async move {
         for _ in 0..3 {
             log.borrow_mut().push(number);

@@ -159,14 +159,12 @@ impl<'s> Outgoing<'s> {
     ) -> Result<T, DeliveryError> {
         let mut waits = 0;
         loop {
-            let (sent_bytes, written_bytes) =
-                (self.client.stream.sent_bytes(), self.client.stream.written_bytes_of_all());
+            let sent_bytes = self.client.stream.sent_bytes();
+            let written_bytes = self.client.stream.written_bytes_of_all();
             let client = &mut self.client;
             let pace_left = |pace: &Option<Pace>| pace.map_or(Duration::MAX, |pace| pace.left());
-            let (limit, ticks) = (
-                self.sending.write_timeout.min(pace_left(&self.sending.pace)),
-                self.sending.deadline.ticks(),
-            );
+            let limit = self.sending.write_timeout.min(pace_left(&self.sending.pace));
+            let ticks = self.sending.deadline.ticks();
             let outcome =
                 self.sending.deadline.within(limit, |context| poll(client, context)).await;
             if let Some(pace) = &mut self.sending.pace {

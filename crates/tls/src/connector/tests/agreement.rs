@@ -53,7 +53,8 @@ fn shared_groups(connector: &Connector) -> Vec<u16> {
 async fn the_share_of_another_group_is_remembered_where_it_would_not_be_sent_anyway() {
     let (authority, identity) = vouched();
     let connector = connector(&only(Version::Tls13), trusting(&authority));
-    let (both, p256) = (&[0x11ec, 0x1d][..], &[0x17][..]);
+    let both = &[0x11ec, 0x1d][..];
+    let p256 = &[0x17][..];
     assert_eq!(shared_groups(&connector), both);
     for (group, shared) in [(Group::X25519, both), (Group::P256, p256), (Group::X25519, both)] {
         let wanted = Policy { groups: vec![group], ..only(Version::Tls13) };
@@ -164,7 +165,8 @@ async fn a_session_is_resumed_by_its_connector_and_by_no_other() {
     let (authority, acceptors) = pair();
     for version in VERSIONS {
         let make = || connector(&only(version), trusting(&authority));
-        let (first, second) = (make(), make());
+        let first = make();
+        let second = make();
         assert_eq!(resumed(&first, &acceptors).await, Resumption::Full);
         for _ in 0..20 {
             assert_eq!(resumed(&first.clone(), &acceptors).await, Resumption::Ticket);

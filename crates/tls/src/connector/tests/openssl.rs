@@ -44,8 +44,8 @@ async fn openssl_is_trusted_by_roots_and_by_its_pin_and_resumed() {
     let chain = authority.sign(&lasting(&["a.example"]), &key);
     let identity = Identity::from_pem(&chain, &key.serialize_pem()).expect("an identity");
     let files = Files::new();
-    let (chain, key) =
-        (files.write("chain.pem", chain), files.write("key.pem", key.serialize_pem()));
+    let chain = files.write("chain.pem", chain);
+    let key = files.write("key.pem", key.serialize_pem());
     let options = ["-cert", chain.to_str().expect("text"), "-key", key.to_str().expect("text")];
     let Some((_server, port)) = s_server(&[&options[..], &["-alpn", "http/1.1"]].concat()) else {
         return;

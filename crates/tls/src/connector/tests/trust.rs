@@ -42,7 +42,8 @@ async fn a_certificate_of_a_trusted_authority_says_who_the_server_is() {
 
 #[tokio::test]
 async fn a_certificate_that_is_not_taken_is_explained_to_both_sides() {
-    let (authority, stranger) = (Authority::new("ca.example"), Authority::new("other.example"));
+    let authority = Authority::new("ca.example");
+    let stranger = Authority::new("other.example");
     let mut early = lasting(&["a.example"]);
     early.not_before = rcgen::date_time_ymd(2125, 1, 1);
     let mut for_clients = lasting(&["a.example"]);

@@ -159,8 +159,8 @@ fn tls13_signs_no_handshake_by_pkcs1() {
     let kind = |schemes: &[SignatureScheme], offers_tls13| {
         sites.choose(Some("a.example"), schemes, offers_tls13).expect("an identity").key_kind()
     };
-    let (pkcs1, ecdsa) =
-        (SignatureScheme::RSA_PKCS1_SHA256, SignatureScheme::ECDSA_NISTP256_SHA256);
+    let pkcs1 = SignatureScheme::RSA_PKCS1_SHA256;
+    let ecdsa = SignatureScheme::ECDSA_NISTP256_SHA256;
     let rsa = KeyKind::Rsa { bits: 2048 };
 
     assert_eq!(kind(&[pkcs1, ecdsa], true), KeyKind::EcdsaP256);

@@ -65,7 +65,8 @@ fn certificate_that_demands_a_staple_is_told_to_have_none() {
     let feature =
         CustomExtension::from_oid_content(&[1, 3, 6, 1, 5, 5, 7, 1, 24], vec![0x30, 3, 2, 1, 5]);
     demanding.custom_extensions = vec![feature];
-    let (authority, key) = (Authority::new("Example Issuer"), KeyPair::generate().expect("a key"));
+    let authority = Authority::new("Example Issuer");
+    let key = KeyPair::generate().expect("a key");
     let files = Files::new();
     let pem = authority.sign(&demanding, &key) + &authority.own_pem() + &key.serialize_pem();
     let both = files.write("both.pem", pem);

@@ -53,7 +53,8 @@ fn put(room: &mut RecordRoom<'_>, bytes: &[u8]) -> usize {
 
 /// Asks for `wanted` bytes behind `head`, and commits `committed` of them.
 fn sealed(suite: (Version, Cipher), head: &[u8], wanted: usize, committed: usize) -> Vec<Vec<u8>> {
-    let (mut sealer, mut queue) = (sealer(suite), Queue::default());
+    let mut sealer = sealer(suite);
+    let mut queue = Queue::default();
     let mut room = RecordRoom::new(Some(&mut sealer), &mut queue, head, wanted);
     let room_bytes = room.bytes();
     assert_eq!(put(&mut room, &pattern(wanted)), room_bytes.min(wanted));
@@ -74,7 +75,8 @@ fn sizes_around_a_record_make_as_few_records_as_possible() {
 
 #[test]
 fn there_is_room_for_as_many_records_as_a_write_has_and_no_more() {
-    let (mut sealer, mut queue) = (sealer(SUITES[0]), Queue::default());
+    let mut sealer = sealer(SUITES[0]);
+    let mut queue = Queue::default();
     let room = RecordRoom::new(Some(&mut sealer), &mut queue, b"head", usize::MAX);
     assert_eq!(room.bytes(), 8 * PLAINTEXT_BYTES_MAX - 4);
 }
@@ -111,7 +113,8 @@ fn a_commit_of_more_than_there_is_room_for_is_one_of_all() {
 
 #[test]
 fn room_that_is_not_committed_leaves_nothing_behind() {
-    let (mut sealer, mut queue) = (sealer(SUITES[0]), Queue::default());
+    let mut sealer = sealer(SUITES[0]);
+    let mut queue = Queue::default();
     queue.append(b"before");
     let _ = RecordRoom::new(Some(&mut sealer), &mut queue, b"head", 40_000);
     assert_eq!((queue.filled(), sealer.sequence()), (&b"before"[..], 0));
@@ -119,14 +122,16 @@ fn room_that_is_not_committed_leaves_nothing_behind() {
 
 #[test]
 fn room_that_is_not_used_keeps_no_buffer() {
-    let (mut sealer, mut queue) = (sealer(SUITES[0]), Queue::default());
+    let mut sealer = sealer(SUITES[0]);
+    let mut queue = Queue::default();
     RecordRoom::new(Some(&mut sealer), &mut queue, b"", 16_384).commit(0).expect("nothing");
     assert_eq!(queue.held_bytes(), 0);
 }
 
 #[test]
 fn a_key_that_ends_between_two_records_seals_neither() {
-    let (mut sealer, mut queue) = (sealer(SUITES[1]), Queue::default());
+    let mut sealer = sealer(SUITES[1]);
+    let mut queue = Queue::default();
     sealer.skip_records(AES_GCM_RECORDS_MAX - 1);
     queue.append(b"before");
     let mut room = RecordRoom::new(Some(&mut sealer), &mut queue, b"", 20_000);

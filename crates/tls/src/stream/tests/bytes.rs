@@ -70,7 +70,8 @@ async fn an_empty_record_is_no_end_whoever_reads_it() {
         let empty = peer.sealer.seal(APPLICATION_DATA, b"", 0);
         peer.socket.write_all(&empty).expect("sent");
         stream.tcp().readable().await.expect("received");
-        let (mut room, mut shown) = ([0; 4], 0);
+        let mut room = [0; 4];
+        let mut shown = 0;
         let mut buffer = ReadBuf::new(&mut room);
         let is_pending = poll_fn(|context| {
             Poll::Ready(match reader {

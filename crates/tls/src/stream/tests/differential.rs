@@ -64,7 +64,8 @@ impl Comparison {
             return whole;
         }
         // Once they differ, they differ for good: both have made up their minds, or one has.
-        let (mut agreed, mut differs) = (0, said.len());
+        let mut agreed = 0;
+        let mut differs = said.len();
         while differs - agreed > 1 {
             let middle = agreed.midpoint(differs);
             if Self::compare(version, &said[..middle], pieces).agrees() {
@@ -78,7 +79,8 @@ impl Comparison {
 
     fn compare(version: Version, said: &[Said], pieces: &[usize]) -> Self {
         let suite = if version == Version::Tls13 { TLS13 } else { TLS12 };
-        let (ours, theirs) = (to_kettle(suite, said, pieces), to_rustls(suite, said));
+        let ours = to_kettle(suite, said, pieces);
+        let theirs = to_rustls(suite, said);
         Self { version, said: said.to_vec(), ours, theirs }
     }
 

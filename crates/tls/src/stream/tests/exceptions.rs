@@ -296,7 +296,8 @@ fn each_exception_has_an_example_and_its_section() {
     for exception in EXCEPTIONS {
         for (version, section) in exception.sections {
             let comparison = Comparison::of(*version, &(exception.example)());
-            let (ours, theirs) = (&comparison.ours, &comparison.theirs);
+            let ours = &comparison.ours;
+            let theirs = &comparison.theirs;
             let name = exception.name;
             assert!(!section.is_empty());
             assert!(

@@ -88,7 +88,8 @@ impl Client {
 
     /// The fatal alert that was received, and whether a KeyUpdate was.
     fn read(&mut self, mut wire: &[u8]) -> (Option<u8>, bool) {
-        let (mut alert, mut has_updated) = (None, false);
+        let mut alert = None;
+        let mut has_updated = false;
         while let Some(bytes) = whole_record_bytes(wire).expect("a record") {
             let mut record = wire[..bytes].to_vec();
             wire = &wire[bytes..];
@@ -193,8 +194,11 @@ pub(super) fn to_rustls(suite: CipherSuite, said: &[Said]) -> Outcome {
         if suite.as_str().unwrap().starts_with("TLS13") { Version::Tls13 } else { Version::Tls12 };
     let mut client = Client::new(version, &secrets, updater);
     let wire = client.write(said);
-    let (mut rest, mut data, mut answer) = (wire.as_slice(), Vec::new(), Vec::new());
-    let (mut outcome, mut is_closed) = (Ok(()), false);
+    let mut rest = wire.as_slice();
+    let mut data = Vec::new();
+    let mut answer = Vec::new();
+    let mut outcome = Ok(());
+    let mut is_closed = false;
     while !rest.is_empty() && outcome.is_ok() && server.wants_read() {
         server.read_tls(&mut rest).expect("room");
         outcome = server.process_new_packets().map(|state| is_closed = state.peer_has_closed());
@@ -224,7 +228,8 @@ fn rustls_in_memory(
 ) -> (ServerConnection, ExtractedSecrets, KernelConnection<ClientConnectionData>) {
     let mut server = ServerConnection::new(server_of()).expect("new");
     let mut client: UnbufferedClientConnection = client_of(suite);
-    let (mut to_client, mut to_server) = (Vec::new(), Queue::default());
+    let mut to_client = Vec::new();
+    let mut to_server = Queue::default();
     loop {
         let is_done = advance_client(&mut client, &mut to_client, &mut to_server);
         server.read_tls(&mut to_server.filled()).expect("memory");

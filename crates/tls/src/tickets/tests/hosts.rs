@@ -59,7 +59,8 @@ fn opened(tickets: &Arc<dyn ProducesTickets>, ticket: &[u8]) -> (Option<TicketEp
 
 #[test]
 fn hosts_open_the_tickets_of_clocks_less_than_a_period_off() {
-    let (here, there) = (Host::with(&secret(1)), Host::with(&secret(1)));
+    let here = Host::with(&secret(1));
+    let there = Host::with(&secret(1));
     let ticket = here.at_wall(100.5).encrypt(STATE).expect("a ticket");
     for (clock, epoch, opens) in [
         (98.9, TicketEpoch::None, false),
@@ -76,14 +77,16 @@ fn hosts_open_the_tickets_of_clocks_less_than_a_period_off() {
 
 #[test]
 fn another_secret_opens_nothing() {
-    let (here, there) = (Host::with(&secret(1)), Host::with(&secret(2)));
+    let here = Host::with(&secret(1));
+    let there = Host::with(&secret(2));
     let ticket = here.at_wall(100.5).encrypt(STATE).expect("a ticket");
     assert_eq!(opened(&there.at_wall(100.5), &ticket), (Some(TicketEpoch::None), false));
 }
 
 #[test]
 fn another_audience_opens_nothing_on_another_host() {
-    let (here, there) = (Host::with(&secret(1)), Host::with(&secret(1)));
+    let here = Host::with(&secret(1));
+    let there = Host::with(&secret(1));
     let ticket = here.at_wall(100.5).encrypt(STATE).expect("a ticket");
     let _ = there.at_wall(100.5);
     let mail = there.shared.for_audience(audience("mail"), false).0;
@@ -102,7 +105,8 @@ fn chain_over_two_hosts_ends_two_periods_after_the_full_handshake() {
         if resumed == Resumption::SessionId {
             continue;
         }
-        let (here, there) = (Host::with(&secret(1)), Host::with(&secret(1)));
+        let here = Host::with(&secret(1));
+        let there = Host::with(&secret(1));
         let client = client(kept);
         let at = |host: &Host, wall| {
             let _ = host.at_wall(wall);
@@ -120,7 +124,8 @@ fn chain_over_two_hosts_ends_two_periods_after_the_full_handshake() {
 
 #[test]
 fn session_of_a_clock_ahead_is_resumed_here_and_not_made_younger() {
-    let (here, ahead) = (Host::with(&secret(1)), Host::with(&secret(1)));
+    let here = Host::with(&secret(1));
+    let ahead = Host::with(&secret(1));
     let client = client(Tls12Resumption::Disabled);
     let at = |host: &Host, wall| {
         let _ = host.at_wall(wall);
@@ -135,7 +140,8 @@ fn session_of_a_clock_ahead_is_resumed_here_and_not_made_younger() {
 
 #[test]
 fn advertised_lifetime_is_at_most_two_periods() {
-    let (here, ahead) = (Host::with(&secret(1)), Host::with(&secret(1)));
+    let here = Host::with(&secret(1));
+    let ahead = Host::with(&secret(1));
     let hours = 60 * 60;
     assert_eq!(here.at_wall(100.5).lifetime(), 9 * hours);
     let ticket = ahead.at_wall(101.0).encrypt(STATE).expect("a ticket");
@@ -159,7 +165,8 @@ fn clock_set_back_keeps_no_session_alive() {
 
 #[test]
 fn host_whose_clock_was_far_ahead_still_resumes_its_own_sessions() {
-    let (host, other) = (Host::with(&secret(1)), Host::with(&secret(1)));
+    let host = Host::with(&secret(1));
+    let other = Host::with(&secret(1));
     let _ = host.at(1.0, 900.0).encrypt(STATE);
     let own = host.at(1.1, 100.1).encrypt(STATE).expect("a ticket");
     assert!(host.at(1.2, 100.2).decrypt(&own).is_some());
@@ -204,7 +211,8 @@ fn idle_host_loses_the_keys_of_old_periods() {
 
 #[test]
 fn sessions_by_id_stay_with_their_host() {
-    let (here, there) = (Host::with(&secret(1)), Host::with(&secret(1)));
+    let here = Host::with(&secret(1));
+    let there = Host::with(&secret(1));
     let sessions = |host: &Host| {
         let _ = host.at_wall(100.5);
         host.shared.for_audience(audience("https"), false).1
@@ -219,7 +227,8 @@ proptest! {
     fn no_session_outlives_two_periods_and_the_difference_of_clocks(
         issued in 100.0_f64..103.0, difference in -0.99_f64..0.99, age in 0.0_f64..5.0,
     ) {
-        let (here, there) = (Host::with(&secret(1)), Host::with(&secret(1)));
+        let here = Host::with(&secret(1));
+        let there = Host::with(&secret(1));
         let ticket = here.at_wall(issued).encrypt(STATE).expect("a ticket");
         let opens = there.at_wall(issued + age + difference).decrypt(&ticket).is_some();
         if opens {

@@ -43,7 +43,8 @@ pub(super) fn connect(client: &Arc<ClientConfig>, acceptor: &Acceptor) -> Resump
 fn chain_of_resumptions_ends_two_periods_after_the_full_handshake() {
     for (version, kept, resumed) in ALL_MEANS {
         let fixture = Fixture::new();
-        let (client, acceptor) = (client(kept), fixture.acceptor(&only(version)));
+        let client = client(kept);
+        let acceptor = fixture.acceptor(&only(version));
         let at = |periods| fixture.connect_at(periods, &client, &acceptor);
         assert_eq!(at(0.0), Resumption::Full);
         for periods in [0.0, 0.5, 0.99, 1.0, 1.5, 1.99] {
@@ -80,7 +81,8 @@ fn session_that_nobody_used_is_over_after_two_periods() {
             (0.9, 3.0, Resumption::Full),
         ] {
             let fixture = Fixture::new();
-            let (client, acceptor) = (client(kept), fixture.acceptor(&only(version)));
+            let client = client(kept);
+            let acceptor = fixture.acceptor(&only(version));
             assert_eq!(fixture.connect_at(begun, &client, &acceptor), Resumption::Full);
             let outcome = fixture.connect_at(used, &client, &acceptor);
             assert_eq!(outcome, expected, "{version:?} of {begun} at {used}");
@@ -120,7 +122,8 @@ fn full_handshake_begins_anew_though_an_old_session_was_offered() {
 fn connections_in_turns_on_one_thread_do_not_mix_their_sessions() {
     let fixture = Fixture::new();
     let acceptor = fixture.acceptor(&only(Version::Tls13));
-    let (old, new) = (client(Tls12Resumption::Disabled), client(Tls12Resumption::Disabled));
+    let old = client(Tls12Resumption::Disabled);
+    let new = client(Tls12Resumption::Disabled);
     assert_eq!(fixture.connect_at(0.5, &old, &acceptor), Resumption::Full);
     // A resumed connection whose hello alone has been processed, when another one is begun.
     fixture.at(1.5);

@@ -7,7 +7,8 @@ use super::*;
 #[tokio::test(start_paused = true)]
 async fn a_call_to_one_who_leaves_goes_to_the_next() {
     let queue = SlotQueue::default();
-    let (first, second) = (queue.join(2, true).unwrap(), queue.join(2, true).unwrap());
+    let first = queue.join(2, true).unwrap();
+    let second = queue.join(2, true).unwrap();
     assert!(queue.join(2, true).is_none());
     // Taken note of: the calls of those who joined.
     first.called().await;

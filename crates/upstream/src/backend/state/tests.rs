@@ -76,7 +76,8 @@ async fn a_server_that_let_a_kept_connection_die_is_fickle_for_ten_minutes() {
 fn checks_count_in_a_row() {
     let state = state(false);
     let now = Instant::now();
-    let (fall, rise) = (3, 2);
+    let fall = 3;
+    let rise = 2;
     let is_in = || state.standing(now) == Standing::In;
     for _ in 0..2 {
         assert!(!state.check_failed(&refused(), fall));

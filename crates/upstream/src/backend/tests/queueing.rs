@@ -143,7 +143,8 @@ fn app_with_backup(queue: usize) -> Arc<Backend> {
 #[tokio::test(start_paused = true)]
 async fn who_has_had_its_turn_tries_the_next_server_though_others_wait() {
     let app = app_with_backup(1);
-    let (mut attempts, mut other) = (app.attempts(CLIENT), app.attempts(CLIENT));
+    let mut attempts = app.attempts(CLIENT);
+    let mut other = app.attempts(CLIENT);
     let first = attempts.next(nobody_else).await.unwrap();
     let mut waiting = Box::pin(other.next(nobody_else));
     pends(&mut waiting).await;
@@ -164,8 +165,8 @@ async fn who_has_had_its_turn_waits_in_front() {
     second.failed(attempt, Failure::timed_out());
     let _only = third.next(nobody_else).await.unwrap();
     // One has no use for the backup, the other for nothing else.
-    let (mut fourth, mut second) =
-        (Box::pin(fourth.next(nobody_else)), Box::pin(second.next(nobody_else)));
+    let mut fourth = Box::pin(fourth.next(nobody_else));
+    let mut second = Box::pin(second.next(nobody_else));
     pends(&mut fourth).await;
     pends(&mut second).await;
     drop(backup);
@@ -176,7 +177,8 @@ async fn who_has_had_its_turn_waits_in_front() {
 #[tokio::test(start_paused = true)]
 async fn what_is_sent_again_keeps_its_slot_though_others_wait() {
     let app = app_with_backup(1);
-    let (mut attempts, mut other) = (app.attempts(CLIENT), app.attempts(CLIENT));
+    let mut attempts = app.attempts(CLIENT);
+    let mut other = app.attempts(CLIENT);
     let first = attempts.next(nobody_else).await.unwrap();
     let mut waiting = Box::pin(other.next(nobody_else));
     pends(&mut waiting).await;
@@ -292,7 +294,8 @@ fn no_place_is_lost_to_those_who_leave_at_the_moment_they_are_called() {
     settings.queue_timeout = Duration::from_micros(50);
     let after = Backends::new(&[settings], Some(&before));
     after.put_in_force();
-    let (patient, impatient) = (before.find("app").unwrap(), after.find("app").unwrap());
+    let patient = before.find("app").unwrap();
+    let impatient = after.find("app").unwrap();
     let held = AtomicU32::new(0);
     std::thread::scope(|scope| {
         for thread in 0..4_u64 {

@@ -135,7 +135,8 @@ async fn who_waits_goes_on_with_the_servers_of_a_reload_in_its_place() {
     let mut settings = limited("127.0.0.1:1");
     let reloaded = Reloaded::new(&settings);
     let _held = reloaded.slot().await.unwrap();
-    let (mut first, mut second) = (Box::pin(reloaded.slot()), Box::pin(reloaded.slot()));
+    let mut first = Box::pin(reloaded.slot());
+    let mut second = Box::pin(reloaded.slot());
     pends(&mut first).await;
     pends(&mut second).await;
     // Another server, and then yet another: who waits has a place however short the queue is now.
@@ -174,7 +175,8 @@ async fn who_leaves_over_a_reload_leaves_its_place() {
     let mut settings = limited("127.0.0.1:1");
     let reloaded = Reloaded::new(&settings);
     let _held = reloaded.slot().await.unwrap();
-    let (mut first, mut second) = (Box::pin(reloaded.slot()), Box::pin(reloaded.slot()));
+    let mut first = Box::pin(reloaded.slot());
+    let mut second = Box::pin(reloaded.slot());
     pends(&mut first).await;
     pends(&mut second).await;
     settings.servers[0].address = at("127.0.0.1:2").address;

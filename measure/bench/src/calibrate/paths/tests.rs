@@ -46,7 +46,8 @@ async fn received(
         poll_fn(|context| connection.sender.poll_close(context)).await.expect("an end");
     };
     let receive = async {
-        let (mut plaintext, mut records) = (Vec::new(), 0);
+        let mut plaintext = Vec::new();
+        let mut records = 0;
         let mut fill = Filled::Data;
         while fill == Filled::Data {
             let visited = poll_fn(|context| {

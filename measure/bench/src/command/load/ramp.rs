@@ -69,7 +69,8 @@ mod tests {
     #[test]
     fn a_ramp_breaks_where_it_stays_broken() {
         let fine = (100, 0, 500.0);
-        let (slow, lost) = ((200, 0, 250_000.0), (200, 20, 900.0));
+        let slow = (200, 0, 250_000.0);
+        let lost = (200, 20, 900.0);
         assert_eq!(place(&[fine, fine, fine]), None);
         assert_eq!(place(&[fine, slow, lost]), Some(1));
         assert_eq!(place(&[fine, slow, fine, lost]), Some(3));

@@ -36,7 +36,8 @@ pub(super) fn hint(load: &Load) -> Option<String> {
             "the server does not speak TLS {offered}, but TLS {word}: add --tls {word}"
         ));
     }
-    let (suite, group) = (offer.cipher.word(), offer.group.word());
+    let suite = offer.cipher.word();
+    let group = offer.group.word();
     Some(format!(
         "it speaks neither TLS {offered} nor {word} with --suite {suite} and --group {group}"
     ))

@@ -33,7 +33,8 @@ fn numbers_have_four_digits_that_matter() {
 
 #[test]
 fn a_table_shows_what_is_decided_worst_first() {
-    let (mut a, mut b) = (results(Clock::Time), results(Clock::Time));
+    let mut a = results(Clock::Time);
+    let mut b = results(Clock::Time);
     for (subject, factor) in [("kettle auto", 1.2), ("nginx user", 0.5), ("hitch", 1.0)] {
         add(&mut a, subject, size(65536.0), "requests_per_second", &CALM);
         add(&mut b, subject, size(65536.0), "requests_per_second", &CALM.map(|it| it * factor));
@@ -59,7 +60,8 @@ What is undecided is too alike for 100 rounds to tell.
 
 #[test]
 fn doubt_and_lack_of_rounds_are_said() {
-    let (mut a, mut b) = (results(Clock::Time), results(Clock::Time));
+    let mut a = results(Clock::Time);
+    let mut b = results(Clock::Time);
     add(&mut a, "nginx", size(1.0), "p99_us", &CALM);
     add(&mut b, "nginx", size(1.0), "p99_us", &CALM.map(|it| it * 2.0));
     b.samples[0].warnings.push("2.0 % steal".to_owned());
@@ -79,7 +81,8 @@ fn doubt_and_lack_of_rounds_are_said() {
 
 #[test]
 fn what_would_decide_is_said() {
-    let (mut a, mut b) = (results(Clock::Time), results(Clock::Time));
+    let mut a = results(Clock::Time);
+    let mut b = results(Clock::Time);
     for (subject, factor) in [("nginx", 1.01), ("hitch", 1.012), ("stunnel", 1.0)] {
         add(&mut a, subject, size(1.0), "p99_us", &CALM);
         add(&mut b, subject, size(1.0), "p99_us", &CALM.map(|it| it * factor));
@@ -91,7 +94,8 @@ fn what_would_decide_is_said() {
 
 #[test]
 fn large_changes_are_factors() {
-    let (mut a, mut b) = (results(Clock::Time), results(Clock::Time));
+    let mut a = results(Clock::Time);
+    let mut b = results(Clock::Time);
     add(&mut a, "nginx", size(1.0), "p99_us", &CALM);
     add(&mut b, "nginx", size(1.0), "p99_us", &CALM.map(|it| it * 40.0));
     let text = render(&compare(&a, &b).unwrap(), false);
@@ -100,7 +104,8 @@ fn large_changes_are_factors() {
 
 #[test]
 fn work_is_labelled_as_no_time() {
-    let (mut a, mut b) = (results(Clock::Work), results(Clock::Work));
+    let mut a = results(Clock::Work);
+    let mut b = results(Clock::Work);
     add(&mut a, "nginx", size(1.0), "instructions_per_request", &[1000.0]);
     add(&mut b, "nginx", size(1.0), "instructions_per_request", &[1001.0]);
     let text = render(&compare(&a, &b).unwrap(), false);
@@ -110,7 +115,8 @@ fn work_is_labelled_as_no_time() {
 
 #[test]
 fn many_figures_carry_the_warning_of_chance() {
-    let (mut a, mut b) = (results(Clock::Time), results(Clock::Time));
+    let mut a = results(Clock::Time);
+    let mut b = results(Clock::Time);
     for bytes in 0..40 {
         add(&mut a, "nginx", size(f64::from(bytes)), "p99_us", &CALM);
         add(&mut b, "nginx", size(f64::from(bytes)), "p99_us", &CALM);
@@ -125,7 +131,8 @@ proptest! {
         figure in 0..FIGURES.len(), before in -1e15_f64..1e15, after in -1e15_f64..1e15, scale in -12_i32..1, subject in ".{0,120}",
     ) {
         let name = FIGURES[figure].name;
-        let (mut a, mut b) = (results(Clock::Time), results(Clock::Time));
+        let mut a = results(Clock::Time);
+        let mut b = results(Clock::Time);
         let scale = 10_f64.powi(scale);
         add(&mut a, &subject, Point::new(), name, &[before * scale; 3]);
         add(&mut b, &subject, Point::new(), name, &[after * scale; 3]);

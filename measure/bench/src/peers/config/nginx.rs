@@ -7,7 +7,8 @@ use crate::peers::openssl;
 use crate::peers::subject::{Role, SubjectPath};
 
 pub(super) fn words(input: &ConfigInput<'_>) -> Words {
-    let (path, setup) = (input.subject.path, input.setup);
+    let path = input.subject.path;
+    let setup = input.setup;
     let is_plain = path == SubjectPath::Plain;
     let load_module =
         input.stream_module.map(|module| format!("load_module {};", module.display()));

@@ -95,8 +95,10 @@ pub(super) fn work(scenario: &ScenarioResults) -> Vec<Chart> {
         .to_owned();
     relative.note = "Drawn: instructions of a request as a multiple of the user path's, a string copy counted as one instruction."
         .to_owned();
-    let (copied, zeroed) = (figure::COPIED_BYTES_PER_BYTE.name, figure::ZEROED_BYTES_PER_BYTE.name);
-    let (aes, calls) = (figure::AES_BLOCKS_PER_BYTE.name, figure::CALLS_PER_REQUEST.name);
+    let copied = figure::COPIED_BYTES_PER_BYTE.name;
+    let zeroed = figure::ZEROED_BYTES_PER_BYTE.name;
+    let aes = figure::AES_BLOCKS_PER_BYTE.name;
+    let calls = figure::CALLS_PER_REQUEST.name;
     let pages = figure::PAGES_ALLOCATED_PER_REQUEST.name;
     vec![
         relative,

@@ -81,7 +81,8 @@ fn growth(samples: &Samples) -> String {
         let after = own.at("flood", wild).estimate(figure::P99_US.name)?;
         rounds = rounds.min(before.samples).min(after.samples);
         let axis = Axis::of_figure(figure::P99_US.name);
-        let (before, after) = (axis.exactly(before.median), axis.exactly(after.median));
+        let before = axis.exactly(before.median);
+        let after = axis.exactly(after.median);
         Some(format!("from {before} to {after} with {subject}"))
     });
     let grown: Vec<String> = grown.collect();

@@ -17,8 +17,8 @@ use crate::results::{Sample, Value};
 pub(super) fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
     let summary = scenario.samples.part("summary");
     let steps = scenario.samples.part("step");
-    let (full, resumed) =
-        (figure::CPU_US_PER_FULL_TRANSACTION.name, figure::CPU_US_PER_RESUMED_TRANSACTION.name);
+    let full = figure::CPU_US_PER_FULL_TRANSACTION.name;
+    let resumed = figure::CPU_US_PER_RESUMED_TRANSACTION.name;
     let about = ("tps-ramp-resumed", "What does a resumed handshake cost the server?");
     let mut dear = bars(&once(&summary, resumed), about, &[(resumed, "")]);
     dear.note = dearer_than_full(&summary);
@@ -56,7 +56,8 @@ fn dearer_than_full(summary: &Samples) -> String {
         let own = summary.subject(subject);
         let full = own.estimate(figure::CPU_US_PER_FULL_TRANSACTION.name)?.median;
         let resumed = own.estimate(figure::CPU_US_PER_RESUMED_TRANSACTION.name)?.median;
-        let (paid, saved) = (axis.exactly(resumed), axis.exactly(full));
+        let paid = axis.exactly(resumed);
+        let saved = axis.exactly(full);
         (resumed > full).then(|| format!("{subject} ({paid} against {saved})"))
     });
     let dearer: Vec<String> = dearer.collect();

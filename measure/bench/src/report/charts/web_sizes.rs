@@ -18,8 +18,10 @@ pub(super) fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
     let by_size =
         |name, question, y: Axis, figure| over(samples, (name, question), "size", &y, figure);
     let axis = Axis::of_figure;
-    let (cpu, rate) = (figure::CPU_NS_PER_REQUEST.name, figure::REQUESTS_PER_SECOND.name);
-    let (through, calls) = (figure::GIGABITS_PER_SECOND.name, figure::CALLS_PER_REQUEST.name);
+    let cpu = figure::CPU_NS_PER_REQUEST.name;
+    let rate = figure::REQUESTS_PER_SECOND.name;
+    let through = figure::GIGABITS_PER_SECOND.name;
+    let calls = figure::CALLS_PER_REQUEST.name;
     let about = ("web-sizes-ratio", "Which path costs least, by size of body?");
     vec![
         relative(samples, about, cpu),
@@ -80,7 +82,8 @@ fn by_size(samples: &Samples, figure: &str) -> String {
 /// Each program's paths as multiples of its own user path.
 pub(super) fn relative(samples: &Samples, (name, question): (&str, &str), figure: &str) -> Chart {
     let samples = samples.having(figure).only(|sample| style::way(&sample.subject) != "plain");
-    let (mut parts, mut answers) = (Vec::new(), Table::default());
+    let mut parts = Vec::new();
+    let mut answers = Table::default();
     for (label, program, samples) in programs(&samples) {
         let Some(plot) = paths(&samples, program, figure) else { continue };
         answer(&mut answers, &label, &samples, figure);

@@ -83,7 +83,8 @@ fn counted(ranking: &[Ranked], figure: &Figure, axis: &Axis, everyone: &str) -> 
     if least.len() == ranking.len() {
         return format!("No difference: about {amount} {everyone}.");
     }
-    let (least, last) = (joined(&least), axis.exactly(most.median));
+    let least = joined(&least);
+    let last = axis.exactly(most.median);
     format!("Least with {least}: {amount}. Most with {}: {last}.", most.subject)
 }
 
@@ -107,7 +108,9 @@ fn spoken(ranking: &[Ranked], figure: &Figure, phrase: Phrase, purpose: &str) ->
         if paths.count() == 1 { program.to_owned() } else { one.subject.to_owned() }
     };
     let name = short(ours);
-    let (mut decided, mut few, mut open) = (Vec::new(), Vec::new(), Vec::new());
+    let mut decided = Vec::new();
+    let mut few = Vec::new();
+    let mut open = Vec::new();
     let mut least_rounds = usize::MAX;
     for peer in peers {
         let comparison = Comparison::of(&peer.rounds, &ours.rounds)?;
@@ -171,9 +174,11 @@ fn shares(
 /// Names the first and the next, for figures nobody has a word for.
 fn listed(ranking: &[Ranked], figure: &Figure, axis: &Axis) -> String {
     let (Some(best), Some(next)) = (ranking.first(), ranking.get(1)) else { return String::new() };
-    let (first, second) = (axis.exactly(best.median), axis.exactly(next.median));
+    let first = axis.exactly(best.median);
+    let second = axis.exactly(next.median);
     let rounds = best.rounds.len().min(next.rounds.len());
-    let (best_name, next_name) = (best.subject, next.subject);
+    let best_name = best.subject;
+    let next_name = next.subject;
     let comparison = Comparison::of(&next.rounds, &best.rounds);
     let verdict = comparison.map_or(Verdict::Undecided, |c| c.verdict(figure.better));
     let values = format!("{best_name} {first}, {next_name} {second}");

@@ -20,7 +20,8 @@ fn a_crossing_is_where_the_ratio_stays_below_one() {
 
 #[test]
 fn the_envelope_is_the_best_at_each_place() {
-    let (a, b) = (curve(&[(1.0, 3.0), (2.0, 1.0)]), curve(&[(1.0, 2.0), (2.0, 4.0)]));
+    let a = curve(&[(1.0, 3.0), (2.0, 1.0)]);
+    let b = curve(&[(1.0, 2.0), (2.0, 4.0)]);
     assert_eq!(envelope(&[&a, &b]), [(1.0, 2.0), (2.0, 1.0)]);
 }
 

@@ -43,7 +43,8 @@ fn a_chart_that_stands_alone_has_no_variables() {
 
 /// WCAG's ratio of relative luminances.
 fn contrast(a: &str, b: &str) -> f64 {
-    let (a, b) = (luminance(a), luminance(b));
+    let a = luminance(a);
+    let b = luminance(b);
     (a.max(b) + 0.05) / (a.min(b) + 0.05)
 }
 

@@ -15,8 +15,11 @@ fn results(rounds: u32, host: Option<&str>, warning: Option<&str>) -> Results {
         virtualization: host.map(str::to_owned),
         ..Machine::default()
     };
-    let (kettle, command, clock) = ("0".to_owned(), Vec::new(), Clock::Time);
-    let (commit, folder) = (None, None);
+    let kettle = "0".to_owned();
+    let command = Vec::new();
+    let clock = Clock::Time;
+    let commit = None;
+    let folder = None;
     let run = Run { format: FORMAT, started: 0, kettle, commit, command, folder, machine, clock };
     results.keep(Line::Run(run)).unwrap();
     for (subject, cost) in [("kettle auto", 1.0), ("nginx user", 2.0)] {

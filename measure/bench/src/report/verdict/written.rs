@@ -82,7 +82,8 @@ fn notes(verdict: &PageVerdict) -> Vec<String> {
             .to_owned(),
     ];
     if !verdict.relays.is_empty() {
-        let (relays, verb) = (joined(&verdict.relays), verdict.relays.len());
+        let relays = joined(&verdict.relays);
+        let verb = verdict.relays.len();
         let verb = if verb == 1 { "passes" } else { "pass" };
         notes.push(format!(
             "{relays} {verb} requests on to another server, whose work is not counted."

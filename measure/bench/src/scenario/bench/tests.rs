@@ -7,9 +7,11 @@ fn attempts(
     implausible: &[bool],
     stops_at: Option<usize>,
 ) -> (Result<Sample, BenchError>, Vec<Sample>) {
-    let (options, stop) = (Options::default(), Stop::default());
+    let options = Options::default();
+    let stop = Stop::default();
     let cores = Cores { server: vec![0], client: vec![1], warnings: Vec::new() };
-    let (mut samples, mut written) = (Vec::new(), Vec::new());
+    let mut samples = Vec::new();
+    let mut written = Vec::new();
     let mut write = |line: &Line| {
         let Line::Sample(sample) = line else { panic!("{line:?}") };
         written.push(sample.clone());

@@ -42,7 +42,8 @@ fn the_window_is_the_time_that_the_client_counts() {
     let system = SystemUnderTest::of(&[std::process::id()]);
     let load = Load { warm_up: WARM_UP, end: End::After(WARM_UP * 3), ..closed(1) };
     let mut window = Window::default();
-    let (mut first, mut last) = (None, None);
+    let mut first = None;
+    let mut last = None;
     // As far as half a second apart, and once more behind the end.
     for half_seconds in [0, 1, 2, 3, 4] {
         let elapsed = WARM_UP * half_seconds;

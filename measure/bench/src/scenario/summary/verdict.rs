@@ -66,7 +66,8 @@ fn rows(
 ) -> Vec<Row> {
     let values = |subject: &str, point: &Point| values(samples, figure, subject, point);
     let row = |point: &&Point| {
-        let (theirs, ours) = (values(peer, point), values(own, point));
+        let theirs = values(peer, point);
+        let ours = values(own, point);
         let comparison = Comparison::of(&theirs, &ours)?;
         Some(Row {
             place: place(&differing(point, points)),

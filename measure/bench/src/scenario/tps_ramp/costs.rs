@@ -34,7 +34,8 @@ impl Costs {
         let full_full = sum(|seen| seen.full * seen.full / seen.cpu_us);
         let resumed_resumed = sum(|seen| seen.resumed * seen.resumed / seen.cpu_us);
         let both = sum(|seen| seen.full * seen.resumed / seen.cpu_us);
-        let (full, resumed) = (sum(|seen| seen.full), sum(|seen| seen.resumed));
+        let full = sum(|seen| seen.full);
+        let resumed = sum(|seen| seen.resumed);
         let (full_us, resumed_us) = match (full_full > 0.0, resumed_resumed > 0.0) {
             (true, true) => {
                 let square = full_full * resumed_resumed;

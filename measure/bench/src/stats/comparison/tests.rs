@@ -67,7 +67,9 @@ fn counts_that_are_equal_do_not_differ() {
 
 #[test]
 fn rounds_to_decide_grow_with_scatter_and_shrink_with_difference() {
-    let (a, near, far) = ([10.0, 11.0, 12.0], [11.0, 12.0, 13.0], [14.0, 15.0, 16.0]);
+    let a = [10.0, 11.0, 12.0];
+    let near = [11.0, 12.0, 13.0];
+    let far = [14.0, 15.0, 16.0];
     let near = rounds_to_decide(&a, &near).unwrap();
     assert!((15..20).contains(&near), "{near}");
     assert_eq!(rounds_to_decide(&a, &far), Some(3));

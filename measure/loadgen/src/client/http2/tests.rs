@@ -23,7 +23,8 @@ fn answers_are_whole_in_whatever_pieces_they_come() {
     bytes.extend(answer(1, &[0x20, 0x88, 0x40], b"one"));
     bytes.extend(answer(3, &[0x88], b"three"));
     for piece_bytes in 1..bytes.len() {
-        let (mut http2, mut body) = (asked(2), Vec::new());
+        let mut http2 = asked(2);
+        let mut body = Vec::new();
         for piece in bytes.chunks(piece_bytes) {
             assert!(!http2.is_complete());
             http2.take(piece, &mut |data| body.extend_from_slice(data)).unwrap();

@@ -61,7 +61,8 @@ fn streaming_clients_differ_and_repeat() {
 
 #[test]
 fn streaming_clients_together_ask_evenly_from_the_beginning() {
-    let (interval, spread) = (Duration::from_secs(3), Duration::from_secs(2));
+    let interval = Duration::from_secs(3);
+    let spread = Duration::from_secs(2);
     let mut due_in_second = [0_u32; 9];
     for client in 0..6000 {
         let mut intervals = Intervals::new(interval, spread, client);

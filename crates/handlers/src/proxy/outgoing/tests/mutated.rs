@@ -154,7 +154,8 @@ fn understood(
         let (name, _) = line.split_once(": ").unwrap();
         assert!(["x", "x-sum"].contains(&name), "{line:?} was passed on");
     }
-    let (method, target) = (method.to_owned(), target.to_owned());
+    let method = method.to_owned();
+    let target = target.to_owned();
     Understood { method, target, host: sole("host").unwrap(), body, trailers }
 }
 

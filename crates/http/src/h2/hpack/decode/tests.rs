@@ -16,7 +16,8 @@ fn line(name: &str, value: &str) -> (Vec<u8>, Vec<u8>) {
 
 /// A literal with incremental indexing whose name and value are short.
 fn inserting(name: &str, value: &str) -> Vec<u8> {
-    let (name, value) = (name.as_bytes(), value.as_bytes());
+    let name = name.as_bytes();
+    let value = value.as_bytes();
     [&[0x40, name.len() as u8], name, &[value.len() as u8], value].concat()
 }
 
@@ -223,7 +224,8 @@ proptest! {
     ) {
         let mut decoder = Decoder::new(table_bytes_max);
         for block in blocks {
-            let (mut lines, mut bytes) = (0, 0);
+            let mut lines = 0;
+            let mut bytes = 0;
             let outcome = decoder.decode(&block, |name, value| {
                 lines += 1;
                 bytes += name.len() + value.len();

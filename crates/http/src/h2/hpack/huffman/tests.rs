@@ -38,7 +38,8 @@ const EOS: u32 = 0x3fff_ffff;
 /// Codes and their lengths one behind the other, padded with ones.
 fn join(codes: impl Iterator<Item = (u32, u8)>) -> Vec<u8> {
     let mut joined = Vec::new();
-    let (mut window, mut window_bits) = (0_u64, 0);
+    let mut window = 0_u64;
+    let mut window_bits = 0;
     for (code, bits) in codes {
         window = window << bits | u64::from(code);
         window_bits += bits;

@@ -5,7 +5,8 @@ use super::*;
 /// Steps at these rates with one full handshake in k.
 fn steps(k: f64, rates: &[f64], full: f64, resumed: f64) -> Vec<Observation> {
     let step = |rate: &f64| {
-        let (fulls, others) = (rate / k, rate - rate / k);
+        let fulls = rate / k;
+        let others = rate - rate / k;
         Observation { cpu_us: full * fulls + resumed * others, full: fulls, resumed: others }
     };
     rates.iter().map(step).collect()

@@ -14,7 +14,8 @@ fn step(rate: f64) -> Step {
 /// Steps that cost 200 µs for each full and 80 µs for each resumed handshake.
 fn seen(k: f64) -> Vec<Observation> {
     let at = |rate: f64| {
-        let (full, resumed) = (rate / k, rate - rate / k);
+        let full = rate / k;
+        let resumed = rate - rate / k;
         Observation { cpu_us: 200.0 * full + 80.0 * resumed, full, resumed }
     };
     [100.0, 200.0, 400.0].map(at).to_vec()
@@ -82,7 +83,8 @@ fn a_rate_of_the_grid_is_said_to_be_one() {
 #[test]
 fn a_resumption_that_costs_more_is_commented() {
     let seen = |k: f64| {
-        let (full, resumed) = (100.0 / k, 100.0 - 100.0 / k);
+        let full = 100.0 / k;
+        let resumed = 100.0 - 100.0 / k;
         Observation { cpu_us: 182.0 * full + 196.0 * resumed, full, resumed }
     };
     let all = [seen(1.0), seen(4.0), seen(8.0)];

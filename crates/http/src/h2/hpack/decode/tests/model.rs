@@ -90,7 +90,8 @@ fn integer(value: usize, prefix_bits: u32, representation: u8, block: &mut Vec<u
         return block.push(representation | value as u8);
     }
     let rest = value - prefix_max;
-    let (low, high) = ((rest % 128) as u8, (rest / 128) as u8);
+    let low = (rest % 128) as u8;
+    let high = (rest / 128) as u8;
     block.extend_from_slice(&[representation | prefix_max as u8, 0x80 | low, high]);
 }
 
