@@ -279,7 +279,9 @@ fn serve_writes_a_line_for_each_response_to_a_terminal_unless_it_is_to_be_quiet(
 #[test]
 fn a_server_ends_with_the_terminal_in_front_of_it() {
     let _turn = Turn::shared();
-    let Some((terminal, address, _folder)) = serve_in_a_terminal(|server| server) else { return };
+    // Where the tests are run by nohup they would all have SIGHUP ignored.
+    let command = |server| format!("exec env --default-signal=HUP {server}");
+    let Some((terminal, address, _folder)) = serve_in_a_terminal(command) else { return };
     drop(terminal);
     wait_until("nobody listens", || std::net::TcpStream::connect(&address).is_err());
 }

@@ -123,8 +123,9 @@ fn bad_certificates_get_the_alert_that_says_why() {
             let expected = format!("SSL alert number {alert}");
             assert!(said.stderr.contains(&expected), "{version} {name}: {}", said.stderr);
             assert!(!said.text().contains("content"), "{version} {name}");
-            let after = counted(&kettle, outcome);
-            assert_eq!(after, before + 1, "{outcome}");
+            // The alert may be seen before it is counted.
+            wait_until(outcome, || counted(&kettle, outcome) > before);
+            assert_eq!(counted(&kettle, outcome), before + 1, "{outcome}");
         }
         assert!(ask_as(&kettle, "alice", &[version]).text().contains("content"));
     }
