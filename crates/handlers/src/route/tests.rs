@@ -106,6 +106,7 @@ fn a_connection_for_an_unknown_name_is_one_of_the_site_whose_certificate_it_was_
     assert_eq!(number(&router, Some("a.example"), unknown), Some(0));
     assert_eq!(number(&router, Some("c.example"), unknown), Some(2), "by the same certificate");
     assert_eq!(number(&router, None, unknown), Some(0));
+    assert_eq!(number(&router, None, Some("b.example")), Some(1));
     for refused in ["b.example", "d.example", "unknown.example"] {
         assert_eq!(number(&router, Some(refused), unknown), None, "{refused}");
     }
