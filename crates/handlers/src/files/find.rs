@@ -218,12 +218,10 @@ impl Finder {
         Ok((facts, bytes.map_or(Content::File(file), Content::Memory), mark))
     }
 
-    /// True if a small file that was found stays where it is for clients that sendfile reaches. One that may have to be waited for does not.
-    pub fn leaves(&self, found: &Found) -> bool {
-        let bytes = found.facts.identity.bytes;
-        bytes > PASSING_BYTES_MAX
-            && self.memory.as_ref().is_some_and(|memory| memory.is_for(bytes))
-            && !self.device_holding(found).is_remote()
+    /// True if a file that was found is small enough for memory, and does not have to be waited for.
+    pub fn is_at_hand(&self, found: &Found) -> bool {
+        let is_for = |memory: &FileMemory| memory.is_for(found.facts.identity.bytes);
+        self.memory.as_ref().is_some_and(is_for) && !self.device_holding(found).is_remote()
     }
 
     /// True if a file that was left where it is would be read into memory now: there was no room, or it was being changed.

@@ -338,7 +338,7 @@ impl Files {
         let preference = key.preference;
         let deadline = found.deadline;
         let wall = self.clock.wall();
-        found.by_sendfile = key.by_sendfile && self.finder.leaves(&found);
+        found.by_sendfile = key.leaves(identity.bytes) && self.finder.is_at_hand(&found);
         let is_for_all = key.by_sendfile;
         let key = KeyRef { by_sendfile: found.by_sendfile, ..key };
         let (is_met_before, is_kept) = self.meet(route, is_known, &mut found);

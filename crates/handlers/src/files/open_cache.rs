@@ -212,7 +212,9 @@ impl OpenCache {
     fn close(&mut self, key: KeyRef<'_>) {
         if let Some(open) = &mut self.open {
             open.remove(&key.for_all());
-            open.remove(&key);
+            if key.by_sendfile {
+                open.remove(&key);
+            }
         }
     }
 
