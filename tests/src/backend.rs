@@ -73,9 +73,18 @@ impl Backend {
         });
     }
 
-    /// The next connection, whose reads end the test if they wait too long.
+    /// The connection that the next request comes on, whose reads end the test if they wait too long: a new one, or the one that
+    /// is kept, where its worker is the one that asks.
     #[must_use]
     pub fn accept(&self) -> TcpStream {
+        let mut kept = self.kept.lock().unwrap();
+        if kept.as_ref().is_some_and(|it| self.comes_before_another(it)) {
+            return kept.take().unwrap();
+        }
+        self.accept_new()
+    }
+
+    fn accept_new(&self) -> TcpStream {
         let (socket, _) = self.listener.accept().expect("nobody connected to the backend");
         socket.set_read_timeout(Some(patience())).unwrap();
         socket.set_nodelay(true).unwrap();
@@ -129,7 +138,7 @@ impl Backend {
     /// when it needed one.
     pub fn asked<'a>(&self, kept: &'a mut Option<TcpStream>) -> &'a mut TcpStream {
         let again = kept.take().filter(|socket| self.comes_before_another(socket));
-        kept.insert(again.unwrap_or_else(|| self.accept()))
+        kept.insert(again.unwrap_or_else(|| self.accept_new()))
     }
 
     fn comes_before_another(&self, kept: &TcpStream) -> bool {
