@@ -11,6 +11,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, acceptfrom_with, ipproto, sockopt};
 use socket2::{Domain, Protocol, SockFilter, SockRef, Socket, TcpKeepalive, Type};
@@ -81,6 +82,18 @@ pub fn accept(listener: BorrowedFd<'_>) -> io::Result<(TcpStream, Option<SocketA
         _ => address,
     };
     Ok((stream, Some(address)))
+}
+
+/// Says that somebody waits to be accepted, who goes on waiting.
+///
+/// # Errors
+/// `WouldBlock` if nobody does, or the error of ppoll(2).
+pub fn is_waited_at(listener: BorrowedFd<'_>) -> io::Result<()> {
+    let mut listener = [PollFd::from_borrowed_fd(listener, PollFlags::IN)];
+    match poll(&mut listener, Some(&Timespec::default()))? {
+        0 => Err(Errno::WOULDBLOCK.into()),
+        _ => Ok(()),
+    }
 }
 
 /// Lets `bind` to port 0 leave the choice of the port to `connect`, which knows the other address too: then only a pair of

@@ -53,6 +53,12 @@ pub enum Stage {
 /// tick in which the stop came.
 const BEGUN_TICKS: u32 = 2;
 
+/// Ticks after which a connection may make room for another: one whole tick, and the rest of that in which its wait began.
+const IDLE_TICKS: u32 = 2;
+
+/// Connections that are looked at to find one that makes room: some 50 µs, however many there are.
+const LOOKED_AT_MAX: usize = 1_024;
+
 /// The time that a stopping server leaves to requests of which nothing has come.
 pub const DUE_TIME: Duration = Duration::from_millis(500);
 
@@ -61,6 +67,8 @@ pub const DUE_TIME: Duration = Duration::from_millis(500);
 pub struct Deadlines {
     state: Rc<TickState>,
     deadlines: RefCell<Vec<Weak<Deadline>>>,
+    /// Where the next look for an idle connection begins.
+    looked_at: Cell<usize>,
 }
 
 #[derive(Default)]
@@ -83,6 +91,7 @@ impl Deadlines {
         let deadline = Rc::new(Deadline {
             state: Rc::clone(&self.state),
             registered_ticks: self.state.ticks.get() + u32::from(is_late),
+            extended_ticks: Cell::new(self.state.ticks.get()),
             deadline_ticks: Cell::new(u32::MAX),
             stage: Cell::new(Stage::UnderWay),
             waker: RefCell::new(None),
@@ -127,6 +136,21 @@ impl Deadlines {
         self.state.draining_since.get().is_some()
     }
 
+    /// Ends one connection whose client has asked for nothing for a second at least, so that another has its room: the one that
+    /// has waited for the longest, of the next thousand.
+    pub fn end_idle(&self) {
+        let deadlines = self.deadlines.borrow();
+        let (before, next) = deadlines.split_at(self.looked_at.get().min(deadlines.len()));
+        let looked_at = next.iter().chain(before).take(LOOKED_AT_MAX).filter_map(Weak::upgrade);
+        let idle = looked_at.filter(|it| it.is_idle()).min_by_key(|it| it.extended_ticks.get());
+        let next = self.looked_at.get() + LOOKED_AT_MAX;
+        self.looked_at.set(if next < deadlines.len() { next } else { 0 });
+        if let Some(idle) = idle {
+            idle.deadline_ticks.set(0);
+            idle.wake();
+        }
+    }
+
     fn wake_interrupted(&self) {
         self.deadlines.borrow_mut().retain(|deadline| {
             let Some(deadline) = deadline.upgrade() else {
@@ -134,10 +158,8 @@ impl Deadlines {
             };
             // While the server stops all are woken: some wait for the peer to have it all, of which
             // no event tells.
-            if (self.is_draining() || deadline.interrupt().is_some())
-                && let Some(waker) = deadline.waker.take()
-            {
-                waker.wake();
+            if self.is_draining() || deadline.interrupt().is_some() {
+                deadline.wake();
             }
             true
         });
@@ -148,6 +170,8 @@ impl Deadlines {
 pub struct Deadline {
     state: Rc<TickState>,
     registered_ticks: u32,
+    /// When the wait began, or had progress.
+    extended_ticks: Cell<u32>,
     deadline_ticks: Cell<u32>,
     stage: Cell<Stage>,
     waker: RefCell<Option<Waker>>,
@@ -210,6 +234,7 @@ impl Deadline {
         let seconds = limit.as_secs().saturating_add(u64::from(limit.subsec_nanos() > 0));
         let ticks = u32::try_from(seconds).unwrap_or(u32::MAX).saturating_add(1);
         self.deadline_ticks.set(self.state.ticks.get().saturating_add(ticks));
+        self.extended_ticks.set(self.state.ticks.get());
     }
 
     /// Waits for `poll` until the deadline that is set already.
@@ -252,6 +277,20 @@ impl Deadline {
             *waker = Some(context.waker().clone());
         }
         Poll::Pending
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// True if nothing of a request has come for a second at least, and the wait goes on.
+    fn is_idle(&self) -> bool {
+        let waited_ticks = self.state.ticks.get().saturating_sub(self.extended_ticks.get());
+        matches!(self.stage.get(), Stage::Idle | Stage::Due)
+            && waited_ticks >= IDLE_TICKS
+            && self.interrupt().is_none()
     }
 
     fn interrupt(&self) -> Option<Interrupt> {

@@ -326,7 +326,9 @@ impl Connection {
     async fn close_truthfully(&self, stream: &mut Stream, end: End) {
         let is_stopping = || self.worker.deadlines.is_draining();
         // Asked before our goodbye: one that a vanished peer never acknowledges holds up no stop.
-        let had_all = is_stopping() && stream.is_acknowledged();
+        let connections_max = self.snapshot.served.config.limits.connections_per_worker;
+        let makes_room = self.worker.is_full(connections_max);
+        let had_all = (is_stopping() || makes_room) && stream.is_acknowledged();
         let mut limit = LINGER;
         match end {
             End::Announced | End::Quiet => {
@@ -351,7 +353,7 @@ impl Connection {
         }
         // Closing with bytes unread would reset the connection and could take the last response,
         // or the alert, from the peer before it has read it (RFC 9112 §9.6). A server that stops
-        // stays for the response only, until the peer's kernel has it.
+        // stays for the response only, until the peer's kernel has it; one that is full, only where there was one.
         let has_begun = Instant::now();
         let mut is_over = false;
         while !is_over && has_begun.elapsed() < LINGER_IN_ALL {
@@ -362,6 +364,7 @@ impl Connection {
                     _ if is_stopping() && (had_all || stream.is_acknowledged()) => {
                         Poll::Ready(Ok(true))
                     }
+                    Poll::Pending if makes_room && had_all => Poll::Ready(Ok(true)),
                     Poll::Pending if is_stopping() => {
                         if poll_end_arrived(stream.tcp(), context).is_ready() {
                             context.waker().wake_by_ref();

@@ -335,8 +335,13 @@ async fn accept(
 ) {
     let connections_max = snapshot.served.config.limits.connections_per_worker;
     let complaint = OnceASecond::default();
+    let is_awaited = async || {
+        let look = |socket: &Arc<std::net::TcpListener>| socket::is_waited_at(socket.as_fd());
+        // An error shows in accepting.
+        let _ = socket.async_io(Interest::READABLE, look).await;
+    };
     loop {
-        worker.room_for(connections_max).await;
+        worker.room_for(connections_max, &is_awaited).await;
         let accepted = socket.async_io(Interest::READABLE, |socket| socket::accept(socket.as_fd()));
         match accepted.await.and_then(|accepted| begin(&worker, &snapshot, index, accepted)) {
             Ok(()) => {}
@@ -347,7 +352,8 @@ async fn accept(
                     tracing::warn!(%error, "cannot accept a connection");
                 }
                 worker.metrics.connection_rejected(ACCEPT_FAILED);
-                worker.something_freed().await;
+                is_awaited().await;
+                worker.make_room().await;
             }
         }
     }

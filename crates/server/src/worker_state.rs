@@ -170,11 +170,26 @@ impl WorkerState {
         snapshot.served.backends.call_waiters();
     }
 
-    /// Waits until there is room for another connection, behind those that were accepted before.
-    pub(crate) async fn room_for(&self, connections_max: usize) {
-        while self.connections.get() + self.waiting.get() >= connections_max {
-            self.room.notified().await;
+    /// True if as many connections are open as may be, or wait to be.
+    pub(crate) fn is_full(&self, connections_max: usize) -> bool {
+        self.connections.get() + self.waiting.get() >= connections_max
+    }
+
+    /// Waits until there is room for another connection, behind those that were accepted before. From when on a client waits for
+    /// it (`is_awaited`), connections that are idle make it.
+    pub(crate) async fn room_for(&self, connections_max: usize, is_awaited: impl AsyncFn()) {
+        while self.is_full(connections_max) {
+            is_awaited().await;
+            if self.is_full(connections_max) {
+                self.make_room().await;
+            }
         }
+    }
+
+    /// Ends a connection that is idle, and waits until something is freed: a connection ends, or a tick passes.
+    pub(crate) async fn make_room(&self) {
+        self.deadlines.end_idle();
+        self.room.notified().await;
     }
 
     /// Waits until there is room, by the configuration in force, for a connection that was accepted.
@@ -189,11 +204,6 @@ impl WorkerState {
     pub(crate) fn waits_for_room(self: &Rc<Self>) -> WaitingConnection {
         self.waiting.set(self.waiting.get() + 1);
         WaitingConnection(Rc::clone(self))
-    }
-
-    /// Waits until something is freed: a connection ends, or a tick passes.
-    pub(crate) async fn something_freed(&self) {
-        self.room.notified().await;
     }
 
     /// Lets a tick pass.

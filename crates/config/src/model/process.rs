@@ -121,7 +121,8 @@ settings! {
 settings! {
     /// Bounds on time, memory and work.
     pub struct Limits {
-        /// Connections a worker holds at once; further ones wait in the kernel. By default fewer where the limit of open files
+        /// Connections a worker holds at once. For each further one, that which is idle for the longest ends; where none is, it
+        /// waits in the kernel. By default fewer where the limit of open files
         /// (`ulimit -n`) would not do: each takes one, where there is a `[[backend]]` two, and each four another one for files
         /// that responses send; some are kept for all else.
         pub connections_per_worker: usize = number(65_536, 1, 1_048_576, "connections"),

@@ -37,6 +37,32 @@ fn a_wait_expires_after_its_limit_and_is_woken_for_it() {
 }
 
 #[test]
+fn the_longest_idle_ends_first_and_none_that_something_is_owed_to() {
+    let deadlines = Deadlines::default();
+    let wakes = Arc::new(Wakes::default());
+    let begin = |stage| {
+        let deadline = deadlines.register();
+        deadline.extend(Duration::from_secs(3_600));
+        let wait = Rc::clone(&deadline);
+        let mut wait =
+            Box::pin(async move { wait.wait(stage, |_| Poll::<()>::Pending).await.unwrap_err() });
+        assert!(poll_once(wait.as_mut(), &wakes).is_pending());
+        deadlines.tick();
+        wait
+    };
+    let stages = [Stage::UnderWay, Stage::Begun, Stage::Idle, Stage::Due, Stage::Idle];
+    let mut waits = Vec::from(stages.map(begin));
+    let mut ended = || {
+        deadlines.end_idle();
+        let ended = waits.iter_mut().position(|it| poll_once(it.as_mut(), &wakes).is_ready())?;
+        drop(waits.remove(ended));
+        Some(ended)
+    };
+    // The last has waited for less than a second.
+    assert_eq!([ended(), ended(), ended()], [Some(2), Some(2), None]);
+}
+
+#[test]
 fn progress_starts_the_time_again() {
     let deadlines = Deadlines::default();
     let deadline = deadlines.register();

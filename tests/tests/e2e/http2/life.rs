@@ -97,6 +97,36 @@ fn a_connection_with_nothing_to_do_is_closed_with_a_goodbye() {
     assert_eq!(frames.end(), (vec![NO_ERROR], End::Orderly));
 }
 
+/// Clients that keep connections for later must not keep others out for as long as `idle_timeout` says.
+#[test]
+fn a_full_server_ends_what_is_idle_for_the_longest_and_no_request() {
+    let setup = setup().set("limits", "connections_per_worker = 3");
+    let setup =
+        setup.set("limits", "idle_timeout = \"1h\"").set("limits", "request_timeout = \"10m\"");
+    let kettle = Kettle::start(setup.set("server", "workers = 1"));
+    let mut busy = kettle.connect(TLS13_AES_128);
+    let request = request("GET", "/10", "");
+    busy.send(&request[..10]).unwrap();
+    let mut idle = kettle.connect(TLS13_AES_128);
+    assert_eq!(idle.get("/10").status, 200);
+    let mut http2 = Frames::connect(&kettle, &[]);
+    http2.send(&asking(1, "GET", "/10", &[]));
+    // Each finds the room of one that was there before it.
+    let mut newcomers = Vec::new();
+    for _ in 0..2 {
+        let mut newcomer = kettle.connect(TLS13_AES_128);
+        assert_eq!(newcomer.get("/10").body, content(10));
+        newcomers.push(newcomer);
+    }
+    assert_eq!(idle.end(), End::Orderly);
+    assert_eq!(http2.end(), (vec![NO_ERROR], End::Orderly));
+    busy.send(&request[10..]).unwrap();
+    assert_eq!(busy.response().body, content(10));
+    for newcomer in &mut newcomers {
+        assert_eq!(newcomer.get("/10").body, content(10));
+    }
+}
+
 #[test]
 fn a_connection_that_is_asked_something_time_and_again_is_not_idle() {
     let setup = setup().set("limits", "idle_timeout = \"1s\"");

@@ -96,6 +96,9 @@ fn what_waits_in_a_socket_that_goes_waits_for_room() {
         let setup = Setup::default().file("www/a", "content");
         let kettle = Kettle::start(setup.set("limits", "connections_per_worker = 1"));
         let mut first = kettle.connect(TLS13_AES_128);
+        let request = get("/a");
+        // One without a request would make room.
+        first.send(&request[..10]).unwrap();
         let mut waiting: Vec<_> = (0..3)
             .map(|_| {
                 let mut client = Dialer::suite(TLS13_AES_128).begin(kettle.address());
@@ -113,7 +116,8 @@ fn what_waits_in_a_socket_that_goes_waits_for_room() {
                 assert!(Instant::now() < deadline, "the old address still listens");
             }
             assert_eq!(kettle.status("/total/connections_open"), 1);
-            assert_eq!(first.get("/a").body, b"content");
+            first.send(&request[10..]).unwrap();
+            assert_eq!(first.response().body, b"content");
         }
         for client in &mut waiting {
             client.finish_handshake_with(&get("/a"));
