@@ -120,7 +120,7 @@ pub(crate) async fn locally<F: Future>(test: F) -> F::Output {
 }
 
 /// Nothing takes as long, but for a tunnel that hangs.
-const TEST_TIMEOUT: Duration = Duration::from_secs(20);
+const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(super) fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|position| (position * 31 + position / 251) as u8).collect()
