@@ -20,7 +20,8 @@ use crate::records::HEADER_BYTES;
 impl Stream {
     /// Drops whole records of application data, together at most `plaintext_bytes` of it, and says how much. Zero means
     /// that the next record has to be opened, or that the peer has ended: call `poll_fill`, then come back. The bytes received
-    /// already come first and are not touched. After a `Pending`, nothing else may receive.
+    /// already come first and are not touched. After a `Pending`, nothing else may receive. A plain connection has no records:
+    /// of it bytes are dropped as they come.
     ///
     /// # Errors
     /// [`StreamError::Io`] if the socket fails or ends inside a record; else as `poll_fill`.
@@ -30,6 +31,12 @@ impl Stream {
         plaintext_bytes: u64,
     ) -> Poll<Result<u64, StreamError>> {
         self.reader.check()?;
+        if self.is_plain() {
+            let wanted = usize::try_from(plaintext_bytes).unwrap_or(usize::MAX);
+            let discard = || transfer::discard(self.socket.as_fd(), wanted);
+            let dropped = ready!(poll_readable(&self.socket, context, wanted, discard))?;
+            return Poll::Ready(Ok(dropped as u64));
+        }
         let mut dropped = 0;
         loop {
             let left = plaintext_bytes
@@ -51,8 +58,7 @@ impl Stream {
         plaintext_bytes_max: u64,
     ) -> Poll<Result<u64, StreamError>> {
         if self.reader.skipping.left_bytes == 0 {
-            let is_plain = self.reader.protection.is_none();
-            if plaintext_bytes_max < PLAINTEXT_BYTES_MIN || self.reader.is_over || is_plain {
+            if plaintext_bytes_max < PLAINTEXT_BYTES_MIN || self.reader.is_over {
                 return Poll::Ready(Ok(0));
             }
             let Some(header) = ready!(self.poll_header(context))? else {

@@ -1,7 +1,5 @@
 //! A connection to the server as the rest of the client sees it: with TLS or without.
 
-mod plain;
-
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -18,12 +16,7 @@ use super::failure::Failure;
 use super::response::Response;
 
 /// A connection that requests can be sent on.
-pub(super) enum Transport {
-    /// Plain HTTP.
-    Plain(TcpStream),
-    /// HTTPS.
-    Tls(Box<Stream>),
-}
+pub(super) struct Transport(Box<Stream>);
 
 /// Connects to `target`, from 127.0.0.`source` if that is given.
 pub(super) async fn connect(target: SocketAddr, source: Option<u8>) -> io::Result<TcpStream> {
@@ -40,6 +33,10 @@ pub(super) async fn connect(target: SocketAddr, source: Option<u8>) -> io::Resul
 }
 
 impl Transport {
+    pub(super) fn plain(socket: TcpStream) -> Self {
+        Self(Box::new(Stream::plain(socket, Vec::new())))
+    }
+
     /// Makes a connected socket a TLS connection; `early_data` is sent as early data if that is possible, and the second
     /// value says whether the server took it.
     pub(super) async fn handshake(
@@ -49,45 +46,28 @@ impl Transport {
     ) -> Result<(Self, bool), Failure> {
         let connected = Stream::connect_early(socket, connector, early_data).await;
         let (stream, is_accepted) = connected.map_err(|error| in_handshake(&error))?;
-        Ok((Self::Tls(stream), is_accepted))
+        Ok((Self(stream), is_accepted))
     }
 
     /// Returns whether, and by what, an earlier session was resumed.
     pub(super) fn resumed(&self) -> Resumption {
-        match self {
-            Self::Plain(_) => Resumption::Full,
-            Self::Tls(stream) => stream.session().map_or(Resumption::Full, |it| it.resumed),
-        }
+        self.0.session().map_or(Resumption::Full, |session| session.resumed)
     }
 
     /// True if HTTP/2 was agreed on.
     pub(super) fn is_http2(&self) -> bool {
-        match self {
-            Self::Plain(_) => false,
-            Self::Tls(stream) => {
-                let alpn = stream.session().and_then(|session| session.alpn.as_ref());
-                alpn.is_some_and(|alpn| alpn.as_bytes() == b"h2")
-            }
-        }
+        let alpn = self.0.session().and_then(|session| session.alpn.as_ref());
+        alpn.is_some_and(|alpn| alpn.as_bytes() == b"h2")
     }
 
     /// Returns the bytes that the connection has carried so far, in both directions.
     pub(super) fn carried_bytes(&self) -> io::Result<u64> {
-        match self {
-            Self::Plain(socket) => socket::carried_bytes(socket.as_fd()),
-            Self::Tls(stream) => socket::carried_bytes(stream.socket()),
-        }
+        socket::carried_bytes(self.0.socket())
     }
 
-    /// Sends a request.
     pub(super) async fn send(&mut self, request: &[u8]) -> Result<(), Failure> {
-        match self {
-            Self::Plain(socket) => Ok(plain::send(socket, request).await?),
-            Self::Tls(stream) => {
-                stream.seal(&[request]).map_err(|error| failure(&error))?;
-                poll_fn(|context| stream.poll_flush(context)).await.map_err(|error| failure(&error))
-            }
-        }
+        self.0.seal(&[request]).map_err(|error| failure(&error))?;
+        poll_fn(|context| self.0.poll_flush(context)).await.map_err(|error| failure(&error))
     }
 
     /// Receives until the response is complete.
@@ -103,22 +83,31 @@ impl Transport {
         context: &mut Context<'_>,
         response: &mut Response,
     ) -> Poll<Result<(), Failure>> {
-        match self {
-            Self::Plain(socket) => plain::poll_receive(socket, context, response),
-            Self::Tls(stream) => poll_receive(stream, context, response),
+        let may_drop_bytes = response.discardable_bytes();
+        if may_drop_bytes > 0 {
+            let dropped = ready!(self.0.poll_discard(context, may_drop_bytes));
+            let dropped = dropped.map_err(|error| failure_within(&error, response))?;
+            if dropped > 0 {
+                return Poll::Ready(response.discarded(dropped));
+            }
         }
+        let mut taken = Ok(());
+        let fill = ready!(self.0.poll_visit(context, |plaintext| {
+            if taken.is_ok() {
+                taken = response.take(plaintext);
+            }
+        }));
+        let fill = fill.map_err(|error| failure_within(&error, response))?;
+        let is_cut = fill != Filled::Data && taken.is_ok();
+        Poll::Ready(if is_cut { Err(response.cut()) } else { taken })
     }
 
     /// Waits for the peer's end of a connection that is not in use; tickets and new keys are taken in.
     pub(super) async fn until_closed(&mut self, response: &mut Response) -> Failure {
-        let stream = match self {
-            Self::Plain(socket) => return plain::until_closed(socket).await,
-            Self::Tls(stream) => stream,
-        };
         loop {
             let mut taken = Ok(());
             let visit = |context: &mut Context<'_>| {
-                stream.poll_visit(context, |plaintext| {
+                self.0.poll_visit(context, |plaintext| {
                     if taken.is_ok() {
                         taken = response.take_idle(plaintext);
                     }
@@ -140,46 +129,17 @@ impl Transport {
     /// is told that nothing more will come.
     pub(super) async fn close(mut self, is_announced: bool) {
         // Whatever goes wrong here, the answer was there before.
-        match &mut self {
-            Self::Plain(socket) => plain::close(socket, is_announced).await,
-            Self::Tls(stream) => {
-                let mut is_open = true;
-                if !is_announced {
-                    stream.queue_close_notify();
-                    is_open = poll_fn(|context| stream.poll_close(context)).await.is_ok();
-                }
-                while is_open {
-                    // A ticket may still come, which the next connection needs.
-                    let fill = poll_fn(|context| stream.poll_visit(context, |_| {})).await;
-                    is_open = fill.is_ok_and(|fill| fill == Filled::Data);
-                }
-            }
+        let mut is_open = true;
+        if !is_announced {
+            self.0.queue_close_notify();
+            is_open = poll_fn(|context| self.0.poll_close(context)).await.is_ok();
+        }
+        while is_open {
+            // A ticket may still come, which the next connection needs.
+            let fill = poll_fn(|context| self.0.poll_visit(context, |_| {})).await;
+            is_open = fill.is_ok_and(|fill| fill == Filled::Data);
         }
     }
-}
-
-fn poll_receive(
-    stream: &mut Stream,
-    context: &mut Context<'_>,
-    response: &mut Response,
-) -> Poll<Result<(), Failure>> {
-    let may_drop_bytes = response.discardable_bytes();
-    if may_drop_bytes > 0 {
-        let dropped = ready!(stream.poll_discard(context, may_drop_bytes));
-        let dropped = dropped.map_err(|error| failure_within(&error, response))?;
-        if dropped > 0 {
-            return Poll::Ready(response.discarded(dropped));
-        }
-    }
-    let mut taken = Ok(());
-    let fill = ready!(stream.poll_visit(context, |plaintext| {
-        if taken.is_ok() {
-            taken = response.take(plaintext);
-        }
-    }));
-    let fill = fill.map_err(|error| failure_within(&error, response))?;
-    let is_cut = fill != Filled::Data && taken.is_ok();
-    Poll::Ready(if is_cut { Err(response.cut()) } else { taken })
 }
 
 /// An end of the stream within a record is an end within the response.

@@ -214,7 +214,7 @@ async fn connect(
     let load = thread.load();
     let socket = transport::connect(load.target, thread.source()).await?;
     let (transport, is_sent) = match &thread.connector {
-        None => (Transport::Plain(socket), false),
+        None => (Transport::plain(socket), false),
         Some(base) => {
             let resume_by = load.tls.map_or(ResumeBy::Nothing, |offer| offer.resume_by);
             let remembers = resume_by != ResumeBy::Nothing;

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::{ByHand, TLS13, connection_at};
 use crate::records::ContentType;
-use crate::stream::{Stream, front_pieces};
+use crate::stream::{Filled, Stream, front_pieces};
 
 const APPLICATION_DATA: u8 = 23;
 
@@ -117,6 +117,21 @@ async fn a_peer_that_has_gone_is_no_error_unless_something_was_to_be_told() {
     reset(&mut stream, peer).await;
     stream.cut();
     stream.shutdown().await.expect("nothing was left to say");
+}
+
+#[tokio::test]
+async fn of_a_plain_stream_so_many_bytes_are_dropped_and_the_rest_is_received() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let near = tokio::net::TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let mut stream = Stream::plain(near, Vec::new());
+    let (mut far, _) = listener.accept().unwrap();
+    far.write_all(b"body and more").unwrap();
+    far.shutdown(std::net::Shutdown::Write).unwrap();
+    let dropped = poll_fn(|context| stream.poll_discard(context, 4)).await.unwrap();
+    let filled = poll_fn(|context| stream.poll_fill(context)).await.unwrap();
+    assert_eq!((dropped, filled), (4, Filled::Data));
+    assert_eq!(stream.received().bytes(), b" and more");
+    assert_eq!(poll_fn(|context| stream.poll_discard(context, 4)).await.unwrap(), 0);
 }
 
 #[tokio::test]
