@@ -2,7 +2,6 @@
 //! records are sealed most cheaply.
 
 mod calibrate;
-mod config;
 mod diff;
 mod generate;
 mod list;
@@ -17,6 +16,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::cli::{BenchCommand, Cli, Command};
+use crate::peers::config::template;
 
 /// Reads the words of the command line, the program's name first, and runs one command.
 pub fn run_words(words: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -25,7 +25,7 @@ pub fn run_words(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         // Help goes to standard output, mistakes to standard error, each with its exit status.
         Err(error) => error.exit(),
     };
-    output::exit(match cli.command {
+    let outcome = match cli.command {
         Command::Calibrate(arguments) => calibrate::calibrate(&arguments),
         Command::Bench(bench) => match bench.command {
             BenchCommand::List => list::list(),
@@ -33,8 +33,12 @@ pub fn run_words(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             BenchCommand::Report(arguments) => report::report(&arguments),
             BenchCommand::Diff(arguments) => diff::diff(&arguments),
             BenchCommand::Load(arguments) => load::load(&arguments),
-            BenchCommand::Config(arguments) => config::config(&arguments),
+            BenchCommand::Config(arguments) => {
+                output::print(template(arguments.program, arguments.role));
+                Ok(ExitCode::SUCCESS)
+            }
             BenchCommand::Manual(arguments) => generate::man_pages(&arguments),
         },
-    })
+    };
+    output::exit(outcome.unwrap_or_else(output::fail))
 }

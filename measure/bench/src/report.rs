@@ -13,9 +13,9 @@ mod head;
 mod legend;
 mod limits;
 mod markup;
-mod plot;
+pub(crate) mod plot;
 mod same;
-mod sampling;
+pub(crate) mod sampling;
 mod scale;
 mod section;
 mod speech;
@@ -36,17 +36,9 @@ use verdict::PageVerdict;
 use crate::number;
 use crate::results::read::Results;
 
-/// The options of a page.
-#[derive(Clone, Debug, Default)]
-pub struct PageOptions {
-    /// The heading; else one is made from what was measured.
-    pub title: Option<String>,
-    /// The folder beside the page that holds each chart as a file, if it is to be linked.
-    pub charts_folder: Option<String>,
-}
-
-/// A page of everything in these results files; those that count work stay apart from those that count time.
-pub fn page(files: &[Results], options: &PageOptions) -> String {
+/// A page of everything in these results files; those that count work stay apart from those that count time. It links each chart
+/// in the folder beside it that holds them as files, if there is one.
+pub fn page(files: &[Results], charts_folder: Option<&str>) -> String {
     let scatter = same::scatter(files);
     let merged = same::merged(files);
     let files: Vec<Gathered> = merged.iter().map(Gathered::of).collect();
@@ -58,7 +50,7 @@ pub fn page(files: &[Results], options: &PageOptions) -> String {
     page.raw("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/>");
     // The page says itself that it loads nothing.
     page.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';style-src 'unsafe-inline'\"/>");
-    let title = options.title.clone().unwrap_or_else(|| head::title(&files, &verdict));
+    let title = head::title(&files, &verdict);
     page.element("title", &[], &title);
     // The text that is shown where somebody shares a link to the page.
     let described = format!("{}. How far to trust this: {}.", head::place(&files), trust.level);
@@ -70,7 +62,7 @@ pub fn page(files: &[Results], options: &PageOptions) -> String {
     head::write(&mut page, &title, &files, &sections, (&verdict, &trust));
     page.raw("<main>");
     for section in &sections {
-        section::write(&mut page, section, options);
+        section::write(&mut page, section, charts_folder);
     }
     limits::write(&mut page, &files);
     page.raw("</main>");

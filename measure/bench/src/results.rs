@@ -152,6 +152,20 @@ pub fn place(point: &Point) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
+/// The part of samples that were measured again. They are kept for whoever wonders; nothing is made of them.
+pub const DOUBTED: &str = "doubted";
+
+/// The values in the order in which each comes first.
+pub fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for value in values {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
+}
+
 /// The rest of a scenario, where it is what is missing.
 pub const REST: &str = "the rest of this comparison";
 

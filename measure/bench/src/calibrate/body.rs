@@ -2,7 +2,7 @@
 //! the responses move on, so that bodies come from memory rather than from the processor's caches.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, IoSliceMut, Write};
+use std::io::{self, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -32,7 +32,9 @@ impl BodySource {
         let mut file =
             OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
         std::fs::remove_file(&path)?;
-        let memory = pattern(SOURCE_BYTES);
+        let mut memory = vec![0; SOURCE_BYTES];
+        // Without a pattern that a file system could compress away.
+        File::open("/dev/urandom")?.read_exact(&mut memory)?;
         // Writing also puts the bytes into the page cache.
         file.write_all(&memory)?;
         Ok(Self { file, memory, next_offset: 0 })
@@ -63,20 +65,6 @@ impl BodySource {
         // A read of cached bytes is short only at the end of the file, beyond which no body goes.
         if read_bytes == room.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
-}
-
-/// Bytes without a pattern that a file system could compress away (xorshift, Marsaglia 2003).
-fn pattern(bytes: usize) -> Vec<u8> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut pattern = Vec::with_capacity(bytes);
-    while pattern.len() < bytes {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        pattern.extend_from_slice(&state.to_le_bytes());
-    }
-    pattern.truncate(bytes);
-    pattern
 }
 
 /// More than the processor's caches share out to one core.

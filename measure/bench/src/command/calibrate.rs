@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::calibrate::{CalibrateOptions, CalibrationProgress, run};
 use crate::cli::CalibrateArguments;
-use crate::command::output::{fail, print, print_line, show_progress};
+use crate::command::output::{print, print_line, show_progress};
 
 /// Measures, prints the table and the line for the configuration.
-pub(crate) fn calibrate(arguments: &CalibrateArguments) -> ExitCode {
+pub(crate) fn calibrate(arguments: &CalibrateArguments) -> Result<ExitCode, String> {
     let mut options = CalibrateOptions {
         time: Duration::from_secs(arguments.seconds.into()),
         ..CalibrateOptions::default()
@@ -29,12 +29,10 @@ pub(crate) fn calibrate(arguments: &CalibrateArguments) -> ExitCode {
     if shows_progress {
         show_progress("");
     }
-    match outcome {
-        Ok(calibration) if arguments.json => {
-            print_line(format_args!("{:#}", calibration.to_json()))
-        }
-        Ok(calibration) => print(calibration.render()),
-        Err(error) => return fail(error),
+    let calibration = outcome?;
+    match arguments.json {
+        true => print_line(format_args!("{:#}", calibration.to_json())),
+        false => print(calibration.render()),
     }
-    ExitCode::SUCCESS
+    Ok(ExitCode::SUCCESS)
 }

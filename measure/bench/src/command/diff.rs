@@ -4,23 +4,14 @@ use std::process::ExitCode;
 
 use super::report::read;
 use crate::cli::DiffArguments;
-use crate::command::output::{fail, print};
+use crate::command::output::{print, print_line};
 use crate::diff::{compare, text};
 
-pub(crate) fn diff(arguments: &DiffArguments) -> ExitCode {
-    match in_words(arguments) {
-        Ok(text) => {
-            print(text);
-            ExitCode::SUCCESS
-        }
-        Err(message) => fail(message),
-    }
-}
-
-fn in_words(arguments: &DiffArguments) -> Result<String, String> {
+pub(crate) fn diff(arguments: &DiffArguments) -> Result<ExitCode, String> {
     let diff = compare(&read(&arguments.before)?, &read(&arguments.after)?)?;
-    if arguments.json {
-        return diff.to_json().map(|json| json + "\n").map_err(|error| error.to_string());
+    match arguments.json {
+        true => print_line(diff.to_json().map_err(|error| error.to_string())?),
+        false => print(text::render(&diff, arguments.all)),
     }
-    Ok(text::render(&diff, arguments.all))
+    Ok(ExitCode::SUCCESS)
 }

@@ -10,14 +10,11 @@ use kettle_command_line::{write_completions, write_pages};
 
 use crate::cli::{Cli, ManualArguments};
 
-pub(crate) fn man_pages(arguments: &ManualArguments) -> ExitCode {
-    match write_all(&arguments.directory, &arguments.date) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: cannot write {}: {error}", arguments.directory.display());
-            ExitCode::FAILURE
-        }
-    }
+pub(crate) fn man_pages(arguments: &ManualArguments) -> Result<ExitCode, String> {
+    let ManualArguments { directory, date } = arguments;
+    let written = write_all(directory, date);
+    written.map_err(|error| format!("cannot write {}: {error}", directory.display()))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn write_all(directory: &Path, date: &str) -> io::Result<()> {

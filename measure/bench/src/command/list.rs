@@ -9,7 +9,7 @@ use crate::peers::subject::Program;
 use crate::scenario::SCENARIOS;
 use crate::word::Word;
 
-pub(crate) fn list() -> ExitCode {
+pub(crate) fn list() -> Result<ExitCode, String> {
     let mut text = format!("Comparisons:\n{}\nServers on this machine:\n", names());
     for (program, name) in Program::ALL {
         let found = match peers::find(*program) {
@@ -31,7 +31,7 @@ pub(crate) fn list() -> ExitCode {
         "kernel TLS"
     );
     print(text);
-    ExitCode::SUCCESS
+    Ok(ExitCode::SUCCESS)
 }
 
 /// A line for each comparison, and its question.

@@ -15,22 +15,16 @@ use serde_json::json;
 
 use super::url::Url;
 use crate::cli::LoadArguments;
-use crate::command::output::{fail, print, print_line, show_progress};
+use crate::command::output::{print, print_line, show_progress};
 use crate::number::{count, digits, latency};
 use crate::scenario::capacity;
 use crate::scenario::measured::encode;
 use crate::scenario::stop::Stop;
 
 /// Puts the load on and prints what came of it. Ctrl-C ends it early and prints what there is.
-pub(crate) fn load(arguments: &LoadArguments) -> ExitCode {
-    let load = match Url::parse(&arguments.url).and_then(|url| plan(arguments, &url)) {
-        Ok(load) => load,
-        Err(message) => return fail(message),
-    };
-    let stop = Stop::default();
-    if let Err(error) = stop.on_signals() {
-        return fail(format_args!("cannot listen for Ctrl-C: {error}"));
-    }
+pub(crate) fn load(arguments: &LoadArguments) -> Result<ExitCode, String> {
+    let load = plan(arguments, &Url::parse(&arguments.url)?)?;
+    let stop = Stop::on_signals()?;
     let shows = io::stderr().is_terminal();
     let outcome = client::run_with(&load, stop.asked(), &mut |progress| {
         if shows {
@@ -40,10 +34,7 @@ pub(crate) fn load(arguments: &LoadArguments) -> ExitCode {
     if shows {
         show_progress("");
     }
-    let outcome = match outcome {
-        Ok(outcome) => outcome,
-        Err(error) => return fail(version::explain(&error, &load)),
-    };
+    let outcome = outcome.map_err(|error| version::explain(&error, &load))?;
     let mix = outcome.check_mix(&load).err();
     if arguments.json {
         print_line(format_args!("{:#}", to_json(&outcome, mix.as_deref())));
@@ -51,7 +42,8 @@ pub(crate) fn load(arguments: &LoadArguments) -> ExitCode {
         print(render(&outcome, &load, mix.as_deref()));
     }
     // Like curl: a load without one right answer, or another one than was asked for, is no success.
-    if outcome.succeeded == 0 || mix.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    let is_success = outcome.succeeded > 0 && mix.is_none();
+    Ok(if is_success { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn plan(arguments: &LoadArguments, url: &Url) -> Result<Load, String> {

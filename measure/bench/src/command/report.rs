@@ -4,22 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::cli::ReportArguments;
-use crate::command::output::{fail, print_line, warn};
+use crate::command::output::{print_line, warn};
 use crate::report;
 use crate::results::read::{self, Results};
 
 /// Makes the page, and the charts if they are asked for.
-pub(crate) fn report(arguments: &ReportArguments) -> ExitCode {
-    match make(arguments) {
-        Ok(page) => {
-            print_line(page.display());
-            ExitCode::SUCCESS
-        }
-        Err(message) => fail(message),
-    }
-}
-
-fn make(arguments: &ReportArguments) -> Result<PathBuf, String> {
+pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, String> {
     let all = arguments.files.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
     if let Some(folder) = &arguments.charts {
         write_charts(folder, &all)?;
@@ -29,10 +19,10 @@ fn make(arguments: &ReportArguments) -> Result<PathBuf, String> {
     }
     let first = arguments.files.first().map_or(Path::new("."), PathBuf::as_path);
     let page = arguments.output.clone().unwrap_or_else(|| page_path(first));
-    let charts_folder =
-        arguments.charts.as_deref().and_then(|folder| link_to(folder, &page)).map(str::to_owned);
-    write(&page, &report::page(&all, &report::PageOptions { title: None, charts_folder }))?;
-    Ok(page)
+    let charts_folder = arguments.charts.as_deref().and_then(|folder| link_to(folder, &page));
+    write(&page, &report::page(&all, charts_folder))?;
+    print_line(page.display());
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the name by which the page names the folder of charts, if that lies beside it or below: such links still hold when
@@ -56,7 +46,7 @@ pub(crate) fn read(path: &Path) -> Result<Results, String> {
 /// Writes the page beside its results file and returns where.
 pub(crate) fn page_beside(results: &Path, all: &[Results]) -> Result<PathBuf, String> {
     let page = page_path(results);
-    write(&page, &report::page(all, &report::PageOptions::default()))?;
+    write(&page, &report::page(all, None))?;
     Ok(page)
 }
 

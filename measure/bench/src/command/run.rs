@@ -19,23 +19,17 @@ use crate::scenario::stop::Stop;
 use crate::scenario::summary;
 
 /// Runs what was asked for; without a name, says what there is.
-pub(crate) fn run(arguments: &RunArguments) -> ExitCode {
+pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
     if arguments.names.is_empty() && arguments.resume.is_none() {
         print(format_args!(
             "Name one or more comparisons, or `all`:\n\n{}\nA first look: kettle bench run web-sizes --effort quick\n",
             names()
         ));
-        return ExitCode::FAILURE;
+        return Ok(ExitCode::FAILURE);
     }
     let command: Result<Vec<_>, _> = env::args_os().map(OsString::into_string).collect();
-    let command = match command {
-        Ok(command) => command,
-        Err(word) => return fail(format_args!("{} {NOT_UTF_8}", word.display())),
-    };
-    let begun = match arguments.resume.as_deref().map(begun).transpose() {
-        Ok(begun) => begun,
-        Err(message) => return fail(message),
-    };
+    let command = command.map_err(|word| format!("{} {NOT_UTF_8}", word.display()))?;
+    let begun = arguments.resume.as_deref().map(begun).transpose()?;
     let as_begun = begun.as_ref().unwrap_or(arguments);
     let request = Request {
         names: as_begun.names.clone(),
@@ -48,41 +42,29 @@ pub(crate) fn run(arguments: &RunArguments) -> ExitCode {
         // If it has no name in UTF-8, `--resume` has to be called from there.
         folder: env::current_dir().ok().filter(|folder| folder.to_str().is_some()),
     };
-    let stop = Stop::default();
-    if let Err(error) = stop.on_signals() {
-        return fail(format_args!("cannot listen for Ctrl-C: {error}"));
-    }
+    let stop = Stop::on_signals()?;
     let mut screen = Screen::new();
     let outcome = run_scenarios(&request, &stop, &mut |event| screen.show(event));
     screen.clear();
-    match outcome {
-        Ok(ended) => conclude(&request.results, &ended),
-        Err(error) => fail(error),
-    }
+    conclude(&request.results, &outcome.map_err(|error| error.to_string())?)
 }
 
 /// Prints what was measured, and where it is.
-fn conclude(results: &Path, ended: &Ended) -> ExitCode {
+fn conclude(results: &Path, ended: &Ended) -> Result<ExitCode, String> {
     let shown = results.display();
-    let read = match read(results) {
-        Ok(read) => read,
-        Err(message) => return fail(message),
-    };
+    let read = read(results)?;
     print(summary::text(&read));
     let page = page_beside(results, &[read]);
     print_line(format_args!("Results: {shown}"));
-    match page {
-        Ok(page) => print_line(format_args!("Page:    {}", page.display())),
-        Err(message) => return fail(message),
-    }
+    print_line(format_args!("Page:    {}", page?.display()));
     for (scenario, why) in &ended.failed {
         let _ = fail(format_args!("{scenario}: {why}"));
     }
     if ended.stopped {
         print_line(format_args!("Stopped. Go on with: kettle bench run --resume {shown}"));
-        return ExitCode::from(INTERRUPTED);
+        return Ok(ExitCode::from(INTERRUPTED));
     }
-    if ended.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    Ok(if ended.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Returns the arguments with which the run in this results file was begun.

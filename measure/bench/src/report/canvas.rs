@@ -1,6 +1,6 @@
 //! A drawing under construction: SVG shapes at places in CSS pixels.
 
-use super::markup::Markup;
+use super::markup::{Attributes, Markup};
 use super::style::{Marker, Style};
 
 #[derive(Clone, Debug)]
@@ -70,12 +70,9 @@ impl Canvas {
     }
 
     pub fn line(&mut self, class: &'static str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
-        let x1 = px(x1);
-        let y1 = px(y1);
-        let x2 = px(x2);
-        let y2 = px(y2);
-        let places = [("class", class), ("x1", &*x1), ("y1", &*y1), ("x2", &*x2), ("y2", &*y2)];
-        self.0.empty("line", &places);
+        let [x1, y1, x2, y2] = [x1, y1, x2, y2].map(px);
+        let ends = [("class", class), ("x1", &x1), ("y1", &y1), ("x2", &x2), ("y2", &y2)];
+        self.0.empty("line", &ends);
     }
 
     pub fn polyline(&mut self, class: &'static str, points: &[(f64, f64)]) {
@@ -95,32 +92,21 @@ impl Canvas {
         (width, height): (f64, f64),
         title: &str,
     ) {
-        let x = px(x);
-        let y = px(y);
-        let width = px(width.max(0.0));
-        let height = px(height);
-        self.0.open(
-            "rect",
-            &[("class", class), ("x", &x), ("y", &y), ("width", &width), ("height", &height)],
-        );
-        self.title(title);
-        self.0.close("rect");
+        let [x, y, width, height] = [x, y, width.max(0.0), height].map(px);
+        let place = [("x", &*x), ("y", &y), ("width", &width), ("height", &height)];
+        self.titled("rect", class, &place, title);
     }
 
     /// Text on one line.
     pub fn text(&mut self, class: &'static str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
-        let x = px(x);
-        let y = px(y);
+        let [x, y] = [x, y].map(px);
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
             Anchor::End => "end",
         };
-        self.0.element(
-            "text",
-            &[("class", class), ("x", &x), ("y", &y), ("text-anchor", anchor)],
-            text,
-        );
+        let place = [("class", class), ("x", &x), ("y", &y), ("text-anchor", anchor)];
+        self.0.element("text", &place, text);
     }
 
     pub fn marker(&mut self, marker: Marker, (x, y): (f64, f64)) {
@@ -139,18 +125,16 @@ impl Canvas {
 
     /// A circle; its title is shown when it is pointed at.
     pub fn circle(&mut self, class: &'static str, (x, y): (f64, f64), radius: f64, title: &str) {
-        let x = px(x);
-        let y = px(y);
-        let radius = px(radius);
-        self.0.open("circle", &[("class", class), ("cx", &x), ("cy", &y), ("r", &radius)]);
-        self.title(title);
-        self.0.close("circle");
+        let [x, y, radius] = [x, y, radius].map(px);
+        self.titled("circle", class, &[("cx", &x), ("cy", &y), ("r", &radius)], title);
     }
 
-    fn title(&mut self, title: &str) {
+    fn titled(&mut self, tag: &'static str, class: &str, place: Attributes, title: &str) {
+        self.0.open(tag, &[&[("class", class)][..], place].concat());
         if !title.is_empty() {
             self.0.element("title", &[], title);
         }
+        self.0.close(tag);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::bars::Bars;
 use super::canvas::{Anchor, Canvas, Drawing, Room, wrapped};
 use super::dots::Dots;
-use super::markup::Markup;
+use super::markup::{Attributes, Markup};
 use super::plot::Plot;
 use super::table::Table;
 use super::theme;
@@ -19,8 +19,8 @@ pub struct Chart {
     pub answers: Table,
     /// The panels, where a question has several drawings: one key size, one way of resuming.
     pub panels: Vec<Part>,
-    /// The part of the page that it takes.
-    pub width: ChartWidth,
+    /// True if it takes the whole width of the page, with its parts side by side, and not a column of two.
+    pub is_wide: bool,
     /// A word on how to read it, where that is not plain.
     pub note: String,
     pub table: Table,
@@ -41,15 +41,6 @@ pub enum Picture {
     Plot(Plot),
     Bars(Bars),
     Dots(Dots),
-}
-
-/// The part of the page that a chart takes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ChartWidth {
-    #[default]
-    Half,
-    /// The whole width, with its parts side by side.
-    Full,
 }
 
 impl Part {
@@ -104,8 +95,8 @@ impl Chart {
         mut panels: Vec<Part>,
     ) -> Self {
         panels.retain(|part| !part.picture.values().is_empty());
-        let width = if panels.len() > 1 { ChartWidth::Full } else { ChartWidth::Half };
-        Self { name: name.into(), question: question.into(), panels, width, ..Self::default() }
+        let is_wide = panels.len() > 1;
+        Self { name: name.into(), question: question.into(), panels, is_wide, ..Self::default() }
     }
 
     /// The chart as a file of its own; `caption` says where its numbers come from.
@@ -148,24 +139,31 @@ impl Chart {
 
 /// A picture as a file of its own; `label` says what it shows.
 pub fn standing_alone(content: &Markup, (width, height): (f64, f64), label: &str) -> String {
-    let wide = format!("{width:.0}");
-    let high = format!("{height:.0}");
+    let mut inside = Markup::new();
+    theme::chart_style(&mut inside);
+    let [wide, high] = [width, height].map(|length| format!("{length:.0}"));
+    inside.empty("rect", &[("class", "paper"), ("width", &wide), ("height", &high)]);
+    inside.append(content);
     let mut svg = Markup::new();
-    let root = [
-        ("xmlns", "http://www.w3.org/2000/svg"),
-        ("class", "chart"),
-        ("width", &wide),
-        ("height", &high),
-        ("viewBox", &format!("0 0 {wide} {high}")),
-        ("role", "img"),
-        ("aria-label", label),
-    ];
-    svg.open("svg", &root);
-    theme::chart_style(&mut svg);
-    svg.empty("rect", &[("class", "paper"), ("width", &wide), ("height", &high)]);
-    svg.append(content);
-    svg.close("svg");
+    let namespace = ("xmlns", "http://www.w3.org/2000/svg");
+    write_svg(&mut svg, &[namespace, ("class", "chart")], (width, height), label, &inside);
     svg.into_string()
+}
+
+/// Writes a picture with what is in it; `label` says what it shows.
+pub fn write_svg(
+    out: &mut Markup,
+    first: Attributes,
+    (width, height): (f64, f64),
+    label: &str,
+    content: &Markup,
+) {
+    let [width, height] = [width, height].map(|length| format!("{length:.0}"));
+    let view = format!("0 0 {width} {height}");
+    let size = [("width", &*width), ("height", &height), ("viewBox", &view)];
+    out.open("svg", &[first, &size, &[("role", "img"), ("aria-label", label)]].concat());
+    out.append(content);
+    out.close("svg");
 }
 
 /// Drawings side by side; how high they are.

@@ -87,7 +87,16 @@ fn leave_out_zeros(chart: &mut Chart) {
 }
 
 /// Curves of a figure over an axis, with a drawing for each facet.
-fn over(
+fn over(samples: &Samples, about: (&str, &str), axis: &str, figure: &str) -> Chart {
+    over_on(samples, about, axis, &Axis::of_figure(figure), figure)
+}
+
+/// The same, divided by ratios.
+fn ratios(samples: &Samples, about: (&str, &str), axis: &str, figure: &str) -> Chart {
+    over_on(samples, about, axis, &Axis::of_figure(figure).by_ratios(), figure)
+}
+
+fn over_on(
     samples: &Samples,
     (name, question): (&str, &str),
     axis: &str,
@@ -96,9 +105,8 @@ fn over(
 ) -> Chart {
     let samples = samples.having(figure);
     let parts = samples.facets(&[axis]).into_iter().map(|(label, samples)| {
-        let panels = vec![panel(y.clone(), &samples, axis, figure)];
-        let plot = Plot { x: Axis::of_point(axis), panels, marks: Vec::new() };
-        Part::new(label, Picture::Plot(plot))
+        let panel = Panel::new(y.clone(), samples.curves(axis, figure));
+        Part::new(label, Picture::Plot(Plot::new(Axis::of_point(axis), vec![panel])))
     });
     let mut chart = Chart::new(name, question, parts.collect());
     chart.conclusion = at_most(&samples, axis, figure);
@@ -130,10 +138,6 @@ fn led(lead: &str, sentence: Option<&str>) -> String {
         ("", Some(sentence)) => sentence.to_owned(),
         (lead, Some(sentence)) => format!("{}: {sentence}", speech::capital(lead)),
     }
-}
-
-fn panel(y: Axis, samples: &Samples, axis: &str, figure: &str) -> Panel {
-    Panel { y, curves: samples.curves(axis, figure), guides: Vec::new(), envelope: Vec::new() }
 }
 
 /// Bars of figures that add up, or of one, with a group for each facet.

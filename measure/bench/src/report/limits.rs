@@ -7,19 +7,13 @@ use super::gathered::Gathered;
 use super::markup::Markup;
 use super::number;
 use super::trust::{CPUS_TO_SCALE, ROUNDS_FOR_INTERVAL, is_limited};
-use crate::results::Clock;
+use crate::results::{Clock, distinct};
 
 /// Writes the box, if there is anything to say; there always is.
 pub fn write(page: &mut Markup, files: &[Gathered]) {
     page.raw("<section class=\"limits\" id=\"limits\"><h2>What this run cannot show</h2><ul>");
-    let mut said: Vec<String> = Vec::new();
-    for sentence in files.iter().flat_map(of_machine) {
-        if !said.contains(&sentence) {
-            page.element("li", &[], &sentence);
-            said.push(sentence);
-        }
-    }
-    for sentence in files.iter().flat_map(of_samples) {
+    let sentences = distinct(files.iter().flat_map(of_machine)).into_iter();
+    for sentence in sentences.chain(files.iter().flat_map(of_samples)) {
         page.element("li", &[], &sentence);
     }
     page.raw("</ul>");

@@ -62,6 +62,11 @@ struct Frame {
 }
 
 impl Plot {
+    /// Panels without marks.
+    pub fn new(x: Axis, panels: Vec<Panel>) -> Self {
+        Self { x, panels, marks: Vec::new() }
+    }
+
     pub fn draw(&self, room: Room) -> Drawing {
         let width = room.width();
         let mut canvas = Canvas::new();
@@ -230,6 +235,11 @@ impl Plot {
 }
 
 impl Panel {
+    /// Nothing but curves.
+    pub fn new(y: Axis, curves: Vec<Curve>) -> Self {
+        Self { y, curves, guides: Vec::new(), envelope: Vec::new() }
+    }
+
     fn scale(&self, places: (f64, f64)) -> (Scale, (f64, f64)) {
         let curves = self.curves.iter().flat_map(|curve| &curve.points);
         let values = curves.flat_map(|point| [point.low, point.middle, point.high]);

@@ -6,12 +6,18 @@ use super::number;
 use super::plot::{Curve, PlotPoint};
 use super::style;
 use crate::figure;
-use crate::results::{Sample, Value};
+use crate::results::{Sample, Value, distinct};
 use crate::stats::Estimate;
 
 /// Some samples of a scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Samples<'a>(Vec<&'a Sample>);
+
+impl<'a> FromIterator<&'a Sample> for Samples<'a> {
+    fn from_iter<I: IntoIterator<Item = &'a Sample>>(samples: I) -> Self {
+        Self(samples.into_iter().collect())
+    }
+}
 
 impl<'a> Samples<'a> {
     pub fn push(&mut self, sample: &'a Sample) {
@@ -62,14 +68,9 @@ impl<'a> Samples<'a> {
 
     /// The values on an axis, in order.
     pub fn values(&self, axis: &str) -> Vec<Value> {
-        let mut values: Vec<Value> = Vec::new();
-        for value in self.iter().filter_map(|sample| sample.point.get(axis)) {
-            if !values.contains(value) {
-                values.push(value.clone());
-            }
-        }
-        values.sort_by(order);
-        values
+        let mut values = distinct(self.iter().filter_map(|sample| sample.point.get(axis)));
+        values.sort_by(|a, b| order(a, b));
+        values.into_iter().cloned().collect()
     }
 
     /// A figure of each round, in order.

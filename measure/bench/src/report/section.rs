@@ -1,11 +1,11 @@
 //! One scenario on the page: its charts, their tables, the rules it went by and the servers as they were started.
 
-use super::canvas::Room;
-use super::chart::{Chart, ChartWidth, Part};
+use super::canvas::{Drawing, Room};
+use super::chart::{Chart, Part, write_svg};
 use super::markup::{Attributes, Markup};
-use super::{PageOptions, Section, charts, tabled};
+use super::{Section, charts, tabled};
 
-pub fn write(page: &mut Markup, section: &Section, options: &PageOptions) {
+pub fn write(page: &mut Markup, section: &Section, charts_folder: Option<&str>) {
     let scenario = section.scenario;
     page.open("section", &[("class", "scenario"), ("id", &section.id)]);
     page.open("p", &[("class", "eyebrow")]);
@@ -21,7 +21,7 @@ pub fn write(page: &mut Markup, section: &Section, options: &PageOptions) {
     page.element("h2", &[], if question.is_empty() { scenario.name } else { question });
     page.raw("<div class=\"charts\">");
     for chart in &section.charts {
-        write_chart(page, chart, options);
+        write_chart(page, chart, charts_folder);
     }
     page.raw("</div>");
     if section.charts.is_empty() && !scenario.samples.is_empty() {
@@ -32,7 +32,7 @@ pub fn write(page: &mut Markup, section: &Section, options: &PageOptions) {
     page.close("section");
 }
 
-fn write_chart(page: &mut Markup, chart: &Chart, options: &PageOptions) {
+fn write_chart(page: &mut Markup, chart: &Chart, charts_folder: Option<&str>) {
     if chart.panels.is_empty() {
         page.raw("<p class=\"undrawn\"><strong>");
         page.text(&chart.question);
@@ -41,7 +41,7 @@ fn write_chart(page: &mut Markup, chart: &Chart, options: &PageOptions) {
         page.raw("</p>");
         return;
     }
-    let class = if chart.width == ChartWidth::Full { "full" } else { "half" };
+    let class = if chart.is_wide { "full" } else { "half" };
     page.open("figure", &[("class", class), ("id", &chart.name)]);
     page.raw("<figcaption>");
     page.element("h3", &[], &chart.question);
@@ -56,15 +56,13 @@ fn write_chart(page: &mut Markup, chart: &Chart, options: &PageOptions) {
     }
     page.raw("</figcaption>");
     match chart.panels.as_slice() {
-        [part] if part.label.is_empty() || chart.width == ChartWidth::Half => {
-            write_single(page, chart, part)
-        }
+        [part] if part.label.is_empty() || !chart.is_wide => write_single(page, chart, part),
         parts => write_parts(page, chart, parts),
     }
     page.raw("<div class=\"foot\"><details><summary>Numbers</summary>");
     tabled::table(chart).write(page);
     page.raw("</details>");
-    if let Some(folder) = &options.charts_folder {
+    if let Some(folder) = charts_folder {
         let address = format!("{}/{}.svg", folder.trim_end_matches('/'), chart.name);
         page.element("a", &[("href", &address)], "SVG");
     }
@@ -76,7 +74,7 @@ fn write_single(page: &mut Markup, chart: &Chart, part: &Part) {
     if !part.label.is_empty() {
         page.element("h4", &[], &part.label);
     }
-    let room = if chart.width == ChartWidth::Full { Room::Full } else { Room::Half };
+    let room = if chart.is_wide { Room::Full } else { Room::Half };
     write_drawing(page, "chart wide", part, room, &chart.question);
     write_drawing(page, "chart narrow", part, Room::Narrow, &chart.question);
 }
@@ -118,23 +116,8 @@ fn write_group(page: &mut Markup, chart: &Chart, parts: &[Part]) {
 }
 
 fn write_drawing(page: &mut Markup, class: &str, part: &Part, room: Room, label: &str) {
-    let drawing = part.picture.draw(room);
-    let width = format!("{:.0}", drawing.width);
-    let height = format!("{:.0}", drawing.height);
-    let view = format!("0 0 {width} {height}");
-    page.open(
-        "svg",
-        &[
-            ("class", class),
-            ("width", &width),
-            ("height", &height),
-            ("viewBox", &view),
-            ("role", "img"),
-            ("aria-label", label),
-        ],
-    );
-    page.append(&drawing.content);
-    page.close("svg");
+    let Drawing { width, height, content } = part.picture.draw(room);
+    write_svg(page, &[("class", class)], (width, height), label, &content);
 }
 
 fn write_rules(page: &mut Markup, section: &Section) {

@@ -12,7 +12,7 @@ use super::speech;
 use super::style;
 use crate::figure::Better;
 use crate::peers::subject::OURS;
-use crate::results::Clock;
+use crate::results::{Clock, distinct};
 use crate::stats::Estimate;
 use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict};
 use question::{FigureSource, QUESTIONS, Question};
@@ -89,12 +89,8 @@ impl PageVerdict {
             .collect();
         let unasked = answered.iter().filter(|(_, _, cells)| cells.is_empty());
         let unasked = unasked.map(|(question, ..)| (question.name, question.scenario())).collect();
-        let mut peers: Vec<String> = Vec::new();
-        for (peer, _) in answered.iter().flat_map(|(_, _, cells)| cells) {
-            if !peers.contains(peer) {
-                peers.push(peer.clone());
-            }
-        }
+        let found = answered.iter().flat_map(|(_, _, cells)| cells);
+        let mut peers = distinct(found.map(|(peer, _)| peer.clone()));
         peers.sort_by_key(|peer| PROGRAMS.iter().position(|known| known == peer));
         let asked = answered.into_iter().filter(|(_, _, cells)| !cells.is_empty());
         let rows = asked.map(|(question, word, cells)| {
@@ -165,33 +161,25 @@ impl PageVerdict {
 /// Answers by the program beside which they were found.
 type Cells = Vec<(String, VerdictCell)>;
 
-/// The answer to a question, and the size or rate it holds for. If two comparisons asked the same, the one with more rounds
-/// is the surer.
 /// `1.22.1, OpenSSL 3.0.19`; several where several were measured.
 fn versions(peer: &str, scenarios: &[&ScenarioResults]) -> String {
-    let mut versions: Vec<String> = Vec::new();
-    for subject in scenarios.iter().flat_map(|scenario| &scenario.subjects) {
-        if style::program(&subject.name) != peer {
-            continue;
-        }
-        let is_number = |word: &&str| word.starts_with(|it: char| it.is_ascii_digit());
-        let numbers = |text: &str| {
-            let mut words = text.split([' ', '/', ',', '(', '-']);
-            words.find(is_number).map(str::to_owned)
-        };
-        let library = subject.version.split_once("OpenSSL ").and_then(|(_, it)| numbers(it));
-        let own = numbers(&subject.version).unwrap_or_default();
-        let version = match library {
-            Some(library) => format!("{own}, OpenSSL {library}"),
-            None => own,
-        };
-        if !version.is_empty() && !versions.contains(&version) {
-            versions.push(version);
-        }
-    }
-    versions.join("; ")
+    let is_number = |word: &&str| word.starts_with(|it: char| it.is_ascii_digit());
+    let number = |text: &str| {
+        let mut words = text.split([' ', '/', ',', '(', '-']);
+        words.find(is_number).map(str::to_owned)
+    };
+    let subjects = scenarios.iter().flat_map(|scenario| &scenario.subjects);
+    let of_peer = subjects.filter(|subject| style::program(&subject.name) == peer);
+    let versions = of_peer.map(|subject| {
+        let library = subject.version.split_once("OpenSSL ").and_then(|(_, it)| number(it));
+        let own = number(&subject.version).unwrap_or_default();
+        library.map_or(own.clone(), |library| format!("{own}, OpenSSL {library}"))
+    });
+    distinct(versions.filter(|version| !version.is_empty())).join("; ")
 }
 
+/// The answer to a question, and the size or rate it holds for. If two comparisons asked the same, the one with more rounds
+/// is the surer.
 fn answer(question: &Question, scenarios: &[&ScenarioResults]) -> (String, Cells) {
     let mut word = String::new();
     let mut cells = Cells::new();

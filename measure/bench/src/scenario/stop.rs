@@ -16,30 +16,33 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Takes SIGINT and SIGTERM as that wish from now on.
+    /// Takes SIGINT, SIGTERM and SIGHUP as that wish from now on.
     ///
     /// # Errors
-    /// The error of the system: the signals cannot be caught, or no thread can be started to wait for them.
-    pub fn on_signals(&self) -> io::Result<()> {
+    /// A sentence for the user: the signals cannot be caught, or no thread can be started to wait for them.
+    pub fn on_signals() -> Result<Self, String> {
+        let stop = Self::default();
+        let listening = stop.clone().listen();
+        listening.map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+        Ok(stop)
+    }
+
+    fn listen(self) -> io::Result<()> {
         let runtime = runtime::Builder::new_current_thread().enable_io().build()?;
-        let (mut interrupt, mut terminate, mut hangup) = {
-            let _inside = runtime.enter();
-            (
-                signal(SignalKind::interrupt())?,
-                signal(SignalKind::terminate())?,
-                signal(SignalKind::hangup())?,
-            )
-        };
-        let stop = self.clone();
+        let inside = runtime.enter();
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        // The terminal is gone; the servers must not outlive it.
+        let mut hangup = signal(SignalKind::hangup())?;
+        drop(inside);
         // It waits for signals as long as the process lives.
         let listen = move || {
             runtime.block_on(async {
                 loop {
                     tokio::select! {
-                        _ = interrupt.recv() => stop.ask(),
-                        _ = terminate.recv() => stop.ask(),
-                        // The terminal is gone; the servers must not outlive it.
-                        _ = hangup.recv() => stop.ask(),
+                        _ = interrupt.recv() => self.ask(),
+                        _ = terminate.recv() => self.ask(),
+                        _ = hangup.recv() => self.ask(),
                     }
                 }
             })

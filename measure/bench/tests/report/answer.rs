@@ -1,6 +1,6 @@
 //! The first answer of a page, and its limits: rules that a reader's trust rests on, each with results made for it.
 
-use kettle_bench::report::{self, PageOptions};
+use kettle_bench::report;
 use kettle_bench::results::read::Results;
 use kettle_bench::results::{Clock, Line, Sample, Value};
 
@@ -58,7 +58,7 @@ impl Made {
     }
 
     fn page(self) -> String {
-        report::page(&[self.results()], &PageOptions::default())
+        report::page(&[self.results()], None)
     }
 }
 

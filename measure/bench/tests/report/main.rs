@@ -1,7 +1,7 @@
 //! The report of recorded results: is it whole and safe, and does it fit a phone and a desk?
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use kettle_bench::report::{self, PageOptions};
+use kettle_bench::report;
 use kettle_bench::results::read::Results;
 use kettle_bench::results::{Line, Value};
 
@@ -24,13 +24,9 @@ fn read(lines: Vec<Line>) -> Results {
     results
 }
 
-fn options() -> PageOptions {
-    PageOptions { charts_folder: Some("charts".to_owned()), ..PageOptions::default() }
-}
-
 /// The page of the two files.
 fn page() -> String {
-    report::page(&files(), &options())
+    report::page(&files(), Some("charts"))
 }
 
 /// The page of results with this text wherever results hold text.
@@ -39,10 +35,7 @@ fn page_with(text: &str) -> String {
     let is_first = |line: &Line| !matches!(line, Line::Sample(sample) if sample.round > 0);
     let lines = recorded::results().into_iter().filter(is_first);
     let lines = lines.map(|line| tainted(line, text));
-    report::page(
-        &[read(lines.collect())],
-        &PageOptions { title: Some(text.to_owned()), ..options() },
-    )
+    report::page(&[read(lines.collect())], Some("charts"))
 }
 
 fn tainted(mut line: Line, text: &str) -> Line {

@@ -76,7 +76,7 @@ fn nothing_is_fetched() {
 
 #[test]
 fn results_with_nothing_in_them_still_make_a_page() {
-    let page = report::page(&[report_of_nothing()], &report::PageOptions::default());
+    let page = report::page(&[report_of_nothing()], None);
     assert!(page.contains("</html>"));
 }
 

@@ -51,8 +51,7 @@ fn plot(curves: Vec<Curve>) -> Plot {
     let named = NAMED.map(|(at, name)| (at, name.to_owned())).to_vec();
     let x = Axis { named, ..Axis::new(PERCENTILE, "", ScaleKind::Log10) };
     let y = Axis::new("Latency", "µs", ScaleKind::Log10);
-    let panels = vec![Panel { y, curves, guides: Vec::new(), envelope: Vec::new() }];
-    Plot { x, panels, marks: Vec::new() }
+    Plot::new(x, vec![Panel::new(y, curves)])
 }
 
 /// Gives all drawings the same ends, so that they can be compared.

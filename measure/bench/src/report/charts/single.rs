@@ -1,6 +1,6 @@
 //! `ktls-setup`, `ciphers`, `cached`, `proxy`, `growth` and `work`: one question each.
 
-use super::{bars, over, web_sizes};
+use super::{bars, over_on, ratios, web_sizes};
 use crate::figure;
 use crate::report::axis::Axis;
 use crate::report::chart::{Chart, Picture};
@@ -17,8 +17,7 @@ pub(super) fn ktls_setup(scenario: &ScenarioResults) -> Vec<Chart> {
     let pays =
         ("ktls-setup-ratio", "From which size does the kernel pay, if the connection closes?");
     let costs = ("ktls-setup-cpu", "What does a transaction cost the server?");
-    let axis = Axis::of_figure(figure).by_ratios();
-    vec![web_sizes::relative(samples, pays, figure), over(samples, costs, "size", &axis, figure)]
+    vec![web_sizes::relative(samples, pays, figure), ratios(samples, costs, "size", figure)]
 }
 
 /// Bulk by suite.
@@ -39,7 +38,7 @@ pub(super) fn cached(scenario: &ScenarioResults) -> Vec<Chart> {
     let late = ("cached-late", "How long do those wait who ask for what is arriving?");
     let waits = [(figure::FIRST_BYTE_P99_US.name, ""), (figure::UPSTREAM_REQUESTS.name, "")];
     vec![
-        over(&asked_for("hit"), hit, "size", &Axis::of_figure(cpu).by_ratios(), cpu),
+        ratios(&asked_for("hit"), hit, "size", cpu),
         bars(&asked_for("miss"), miss, &[(cpu, "")]),
         bars(&asked_for("late"), late, &waits),
     ]
@@ -51,10 +50,9 @@ pub(super) fn proxy(scenario: &ScenarioResults) -> Vec<Chart> {
     let cpu = figure::CPU_US_PER_TRANSACTION.name;
     let fresh = ("proxy-fresh", "What does an answer cost a process that was just started?");
     let warm = ("proxy-warm", "What does it cost after other traffic?");
-    let axis = Axis::of_figure(cpu).by_ratios();
     vec![
-        over(&of("fresh"), fresh, "size", &axis, cpu),
-        over(&of("warm"), warm, "size", &axis, cpu),
+        ratios(&of("fresh"), fresh, "size", cpu),
+        ratios(&of("warm"), warm, "size", cpu),
         bars(&of("connection"), ("proxy-connection", "And on a new connection?"), &[(cpu, "")]),
         bars(&of("message"), ("proxy-message", "And a message of a WebSocket?"), &[(cpu, "")]),
     ]
@@ -67,7 +65,7 @@ pub(super) fn growth(scenario: &ScenarioResults) -> Vec<Chart> {
     // A decade in each drawing, so that what is flat looks flat.
     axis.includes = vec![5.0, 50.0];
     let about = ("growth", "What does a request cost, the more there is?");
-    let mut chart = over(&scenario.samples.part(""), about, "number", &axis, cpu);
+    let mut chart = over_on(&scenario.samples.part(""), about, "number", &axis, cpu);
     for part in &mut chart.panels {
         if let Picture::Plot(plot) = &mut part.picture {
             plot.x.kind = ScaleKind::Log10;
@@ -82,10 +80,7 @@ pub(super) fn growth(scenario: &ScenarioResults) -> Vec<Chart> {
 /// Work under an emulator.
 pub(super) fn work(scenario: &ScenarioResults) -> Vec<Chart> {
     let samples = &scenario.samples;
-    let by_size = |name, question, figure: &str| {
-        let axis = Axis::of_figure(figure).by_ratios();
-        over(samples, (name, question), "size", &axis, figure)
-    };
+    let by_size = |name, question, figure| ratios(samples, (name, question), "size", figure);
     let largest = |name, question, figure| largest(samples, (name, question), figure);
     let about = ("work-instructions", "Which path takes fewest instructions, by size of body?");
     let mut relative = web_sizes::relative(samples, about, figure::INSTRUCTIONS_PER_REQUEST.name);

@@ -1,6 +1,6 @@
 //! `streaming`, `idle-memory` and `mixed`: what connections cost that stay.
 
-use super::{at_most, bars, on_axis, over};
+use super::{at_most, bars, on_axis, over, ratios};
 use crate::figure;
 use crate::report::axis::Axis;
 use crate::report::chart::Chart;
@@ -29,7 +29,7 @@ pub(super) fn streaming(scenario: &ScenarioResults) -> Vec<Chart> {
     let mut charts = vec![cpu];
     if samples.values("throughput").len() > 1 {
         let about = ("streaming-load", "How does it grow with throughput?");
-        charts.push(over(samples, about, "throughput", &Axis::of_figure(whole), whole));
+        charts.push(over(samples, about, "throughput", whole));
     }
     let first = "How long does the first byte take? 99th percentile";
     let softirq = "How much does the network stack take beside it?";
@@ -51,13 +51,12 @@ pub(super) fn idle_memory(scenario: &ScenarioResults) -> Vec<Chart> {
 /// Bulk beside a flood of handshakes.
 pub(super) fn mixed(scenario: &ScenarioResults) -> Vec<Chart> {
     let samples = &scenario.samples;
-    let latency = Axis::of_figure(figure::P99_US.name).by_ratios();
     let about = ("mixed-p99", "How long do those being served wait as handshakes come in?");
-    let mut p99 = over(samples, about, "flood", &latency, figure::P99_US.name);
+    let mut p99 = ratios(samples, about, "flood", figure::P99_US.name);
     p99.conclusion = growth(samples);
     let through = figure::GIGABITS_PER_SECOND.name;
     let about = ("mixed-throughput", "How much is still sent beside the handshakes?");
-    vec![p99, over(samples, about, "flood", &Axis::of_figure(through), through)]
+    vec![p99, over(samples, about, "flood", through)]
 }
 
 fn memory(samples: &Samples, about: (&str, &str)) -> Chart {

@@ -4,7 +4,7 @@ use super::bars;
 use crate::figure;
 use crate::report::axis::Axis;
 use crate::report::bars::{Bar, Bars, Group};
-use crate::report::chart::{Chart, ChartWidth, Part, Picture};
+use crate::report::chart::{Chart, Part, Picture};
 use crate::report::conclusion;
 use crate::report::gathered::ScenarioResults;
 use crate::report::plot::{Curve, Panel, Plot};
@@ -84,7 +84,7 @@ fn ramps(steps: &Samples) -> Chart {
     }
     let mut chart =
         Chart::new("tps-ramp-steps", "What happens as more is asked than can be done?", parts);
-    chart.width = ChartWidth::Full;
+    chart.is_wide = true;
     chart.note = "Above: transactions attempted, successful and failed; successful bends away where the server is full. What is \
                   neither successful nor failed still waited when the step ended. Below: latency from the moment a transaction was due."
         .to_owned();
@@ -130,7 +130,6 @@ fn ramp(samples: &Samples, subject: &str, ends: &Ends) -> Plot {
     let full = |curves: &[Curve]| -> Vec<Curve> {
         curves.iter().filter(|curve| !curve.points.is_empty()).cloned().collect()
     };
-    let panel = |y, curves, guides| Panel { y, curves, guides, envelope: Vec::new() };
     let bounds = vec![(1e5, "100 ms".to_owned()), (5e5, "500 ms".to_owned())];
     let axis = |label, unit, kind, includes: &[f64]| Axis {
         includes: includes.to_vec(),
@@ -138,11 +137,9 @@ fn ramp(samples: &Samples, subject: &str, ends: &Ends) -> Plot {
     };
     let rate = axis("Transactions", "1/s", ScaleKind::Linear, &ends.rates);
     let latency = axis("Latency", "µs", ScaleKind::Log10, &ends.latencies);
-    Plot {
-        x: axis("Attempted", "1/s", ScaleKind::Linear, &ends.rates),
-        panels: vec![panel(rate, full(&above), Vec::new()), panel(latency, full(&below), bounds)],
-        marks: Vec::new(),
-    }
+    let x = axis("Attempted", "1/s", ScaleKind::Linear, &ends.rates);
+    let below = Panel { guides: bounds, ..Panel::new(latency, full(&below)) };
+    Plot::new(x, vec![Panel::new(rate, full(&above)), below])
 }
 
 /// Rates that were asked for are dashed, the higher of two latencies dotted.
@@ -174,7 +171,7 @@ fn points(summary: &Samples, steps: &Samples) -> Chart {
     });
     let parts = vec![Part::new("", picture)];
     let mut chart = Chart::new("tps-ramp-points", "How many new connections can be taken?", parts);
-    chart.width = ChartWidth::Full;
+    chart.is_wide = true;
     chart.conclusion = leaders(&samples, steps);
     chart.note = "The number is where the first part of the bar ends: what is done with a mean latency of at most 100 ms. \
                   Rates are tried in steps: the true value lies between the one shown and the next step that was tried."

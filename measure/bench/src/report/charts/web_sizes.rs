@@ -1,9 +1,9 @@
 //! `web-sizes`: where the kernel becomes cheaper than the process, and whether `auto` finds the cheaper one.
 
-use super::{multiples, over};
+use super::{multiples, over, ratios};
 use crate::figure;
 use crate::report::axis::Axis;
-use crate::report::chart::{Chart, ChartWidth, Part, Picture};
+use crate::report::chart::{Chart, Part, Picture};
 use crate::report::conclusion::{self, Crossing};
 use crate::report::gathered::ScenarioResults;
 use crate::report::plot::{Curve, Mark, Panel, Plot};
@@ -15,9 +15,7 @@ use crate::results::Value;
 
 pub(super) fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
     let samples = &scenario.samples;
-    let by_size =
-        |name, question, y: Axis, figure| over(samples, (name, question), "size", &y, figure);
-    let axis = Axis::of_figure;
+    let by_size = |name, question, figure| ratios(samples, (name, question), "size", figure);
     let cpu = figure::CPU_NS_PER_REQUEST.name;
     let rate = figure::REQUESTS_PER_SECOND.name;
     let through = figure::GIGABITS_PER_SECOND.name;
@@ -26,20 +24,10 @@ pub(super) fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
     vec![
         relative(samples, about, cpu),
         among_servers(samples, cpu),
-        by_size("web-sizes-throughput", "How much is sent?", axis(through), through),
-        by_size(
-            "web-sizes-cpu",
-            "What does a request cost the server?",
-            axis(cpu).by_ratios(),
-            cpu,
-        ),
-        by_size("web-sizes-rate", "How many requests are answered?", axis(rate).by_ratios(), rate),
-        by_size(
-            "web-sizes-calls",
-            "How many system calls does a request take?",
-            axis(calls).by_ratios(),
-            calls,
-        ),
+        over(samples, ("web-sizes-throughput", "How much is sent?"), "size", through),
+        by_size("web-sizes-cpu", "What does a request cost the server?", cpu),
+        by_size("web-sizes-rate", "How many requests are answered?", rate),
+        by_size("web-sizes-calls", "How many system calls does a request take?", calls),
     ]
 }
 
@@ -58,9 +46,8 @@ fn among_servers(samples: &Samples, figure: &str) -> Chart {
         });
         let curves = curves.filter(|curve| !curve.points.is_empty()).collect();
         let y = multiples(&format!("Server CPU per request, {base} = 1"));
-        let panel = Panel { y, curves, guides: vec![(1.0, String::new())], envelope: Vec::new() };
-        let plot = Plot { x: Axis::of_point("size"), panels: vec![panel], marks: Vec::new() };
-        Part::new(label, Picture::Plot(plot))
+        let panel = Panel { guides: vec![(1.0, String::new())], ..Panel::new(y, curves) };
+        Part::new(label, Picture::Plot(Plot::new(Axis::of_point("size"), vec![panel])))
     });
     let question = "How do the servers compare, by size of body?";
     let mut chart = Chart::new("web-sizes-servers", question, parts.collect());
@@ -90,7 +77,7 @@ pub(super) fn relative(samples: &Samples, (name, question): (&str, &str), figure
         parts.push(Part::new(label, Picture::Plot(plot)));
     }
     let mut chart = Chart::new(name, question, parts);
-    chart.width = ChartWidth::Full;
+    chart.is_wide = true;
     chart.answers = answers;
     chart.note = "Below 1× is cheaper than encrypting in the process. The broad band is the best fixed path at each size."
         .to_owned();
