@@ -12,8 +12,7 @@ use serde::Serialize;
 
 use crate::figure::{self, Better, Figure};
 use crate::results::read::Results;
-use crate::results::{Clock, Point, Sample, Value};
-use crate::scenario::measured::DOUBTED;
+use crate::results::{Clock, DOUBTED, Point, Sample, Value};
 use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict, rounds_to_decide};
 
 /// Two results files held against each other.

@@ -22,5 +22,4 @@ mod varnish;
 pub use capability::{kernel_lacks, kernel_obstacle, unavailable};
 pub use error::PeerError;
 pub use find::{Found, at, find};
-pub use first_answer::kernel_connections;
 pub use start::{Running, start};

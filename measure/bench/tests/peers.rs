@@ -387,7 +387,7 @@ fn servers_encrypt_in_the_kernel_where_they_are_told_to() {
                 skip(&why);
                 return;
             }
-            let before = peers::kernel_connections().unwrap_or(0);
+            let before = kettle_loadgen::measure::kernel_connections().unwrap_or(0);
             let running = start(subject, &found, &setup);
             let mut load = load(running.address, USUAL);
             load.reuse.connections_per_session = 1;
@@ -395,7 +395,7 @@ fn servers_encrypt_in_the_kernel_where_they_are_told_to() {
             let outcome = kettle_loadgen::client::run(&load, &mut |_| {}).unwrap();
             assert_eq!(outcome.failures, BTreeMap::new(), "{subject}");
             // Other tests of this network namespace may add to it.
-            let moved = peers::kernel_connections().unwrap_or(0) - before;
+            let moved = kettle_loadgen::measure::kernel_connections().unwrap_or(0) - before;
             assert!(moved > outcome.succeeded, "{subject}");
         }
     }
@@ -451,7 +451,6 @@ fn a_server_that_cannot_start_is_quoted() {
     setup.config = Some(OwnConfig::Template(config));
     let nginx = subject(Program::Nginx, SubjectPath::User, Role::Files);
     let error = peers::start(&nginx, &found, &setup).unwrap_err();
-    assert!(matches!(error, PeerError::Silent(_)), "{error}");
     assert!(error.to_string().contains("unknown directive \"brew\""), "{error}");
 }
 

@@ -129,7 +129,7 @@ impl Threads {
             let sender = sender.clone();
             let work = move || thread::run(shared, index, &sender, beginning);
             let builder = std::thread::Builder::new().name(format!("load-{index}"));
-            threads.handles.push(builder.spawn(work).map_err(LoadError::Thread)?);
+            threads.handles.push(builder.spawn(work).map_err(LoadError::of_thread)?);
             threads.beginnings.push(begin);
         }
         Ok(threads)
@@ -279,7 +279,7 @@ impl Threads {
             (planned, halted) => planned.or(halted),
         };
         recorder::outcome(&recorders, busy, from, until, load.timeout)
-            .map_err(|_| LoadError::Senseless("its timeout"))
+            .map_err(|_| LoadError::senseless("its timeout"))
     }
 }
 

@@ -12,49 +12,26 @@ pub mod server;
 mod system;
 mod throttled;
 
-use std::fmt;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use background::BackgroundProcess;
+pub use system::kernel_connections;
 pub use throttled::Throttled;
 
-/// Why something could not be measured.
-#[derive(Debug)]
-pub enum MeasureError {
-    /// A process of the server is not there any more: it has crashed, or was replaced by another.
-    Gone { process: u32 },
-    /// The kernel does not let this file be read.
-    Unreadable { path: PathBuf, error: io::Error },
-    /// A file of the kernel reads differently from what is known.
-    Odd {
-        path: PathBuf,
-        /// The gap in it.
-        lacks: &'static str,
-    },
-}
-
-impl fmt::Display for MeasureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Gone { process } => {
-                write!(f, "process {process} of the server is gone; its log says why")
-            }
-            Self::Unreadable { path, error } => write!(f, "{}: {error}", path.display()),
-            Self::Odd { path, lacks } => write!(f, "{}: no {lacks} in it", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for MeasureError {}
-
 /// The text of one of the kernel's files. Names of processes may be any bytes, so odd ones are replaced.
-fn text(path: impl AsRef<Path>) -> Result<String, MeasureError> {
-    let path = path.as_ref();
-    match std::fs::read(path) {
-        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(error) => Err(MeasureError::Unreadable { path: path.to_owned(), error }),
-    }
+fn text(path: impl AsRef<Path>) -> Result<String, String> {
+    let read = std::fs::read(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    read.map_err(|error| format!("{}: {error}", path.as_ref().display()))
+}
+
+/// A process has crashed, or was replaced by another.
+fn gone(process: u32) -> String {
+    format!("process {process} of the server is gone; its log says why")
+}
+
+/// A file of the kernel reads differently from what is known.
+fn lacks(path: impl AsRef<Path>, what: &str) -> String {
+    format!("{}: no {what} in it", path.as_ref().display())
 }
 
 /// The first line of a file, if it is there: most of what `/sys` says.

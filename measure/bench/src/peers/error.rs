@@ -6,10 +6,8 @@ use std::path::Path;
 
 #[derive(Debug)]
 pub enum PeerError {
-    /// Something that it needs cannot be had: a file, a port, a program, its processors.
+    /// Something that it needs cannot be had: a file, a port, a program, its processors; or it takes no connections.
     Unprepared(String),
-    /// It takes no connections.
-    Silent(String),
     /// It takes connections, but does not do on them what is to be measured.
     Useless(String),
 }
@@ -24,7 +22,7 @@ impl PeerError {
 
 impl fmt::Display for PeerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Unprepared(why) | Self::Silent(why) | Self::Useless(why)) = self;
+        let (Self::Unprepared(why) | Self::Useless(why)) = self;
         f.write_str(why)
     }
 }

@@ -43,9 +43,9 @@ impl Found {
 /// # Errors
 /// It is not on this machine or does not run: what was looked for, and what mends it.
 pub fn find(program: Program) -> Result<Found, String> {
-    let found = match env::var_os(variable(program)) {
+    let name = variable(program);
+    let found = match env::var_os(&name) {
         Some(place) => from_place(program, Path::new(&place)).ok_or_else(|| {
-            let name = variable(program);
             missing(program, &format!("{name} is {}, where it is not", Path::new(&place).display()))
         })?,
         None => search(program)
@@ -84,13 +84,10 @@ fn described(mut found: Found) -> Result<Found, String> {
 }
 
 /// The environment variable that names another executable, or for nginx a folder it was unpacked to.
-pub fn variable(program: Program) -> &'static str {
+fn variable(program: Program) -> String {
     match program {
-        Program::Kettle => "KETTLE_BIN",
-        Program::Nginx => "KETTLE_NGINX",
-        Program::Haproxy => "KETTLE_HAPROXY",
-        Program::Hitch => "KETTLE_HITCH",
-        Program::Stunnel => "KETTLE_STUNNEL",
+        Program::Kettle => "KETTLE_BIN".to_owned(),
+        other => format!("KETTLE_{}", other.word().to_ascii_uppercase()),
     }
 }
 
@@ -98,7 +95,12 @@ fn search(program: Program) -> Option<Found> {
     let this = env::current_exe().ok().filter(|_| program == Program::Kettle);
     let beside = this.and_then(|this| Some(this.parent()?.join(program.word())));
     let beside = beside.filter(|place| place.is_file());
-    let found = beside.or_else(|| file_names(program).iter().find_map(|name| installed(name)));
+    let names = match program {
+        // Debian's `stunnel` may be the wrapper for the options of version 3.
+        Program::Stunnel => &["stunnel4", "stunnel"][..],
+        _ => &[program.word()],
+    };
+    let found = beside.or_else(|| names.iter().find_map(|name| installed(name)));
     found.map(|executable| bare(program, executable)).or_else(|| unpacked_nginx(program))
 }
 
@@ -172,17 +174,6 @@ fn linked_openssl(executable: &Path) -> Option<Release> {
         .windows(VERSION_BYTES_MAX)
         .filter(|window| window.starts_with(name))
         .find_map(|w| Release::behind(std::str::from_utf8(w).ok()?, "OpenSSL "))
-}
-
-fn file_names(program: Program) -> &'static [&'static str] {
-    match program {
-        Program::Kettle => &["kettle"],
-        Program::Nginx => &["nginx"],
-        Program::Haproxy => &["haproxy"],
-        Program::Hitch => &["hitch"],
-        // Debian's `stunnel` may be the wrapper for the options of version 3.
-        Program::Stunnel => &["stunnel4", "stunnel"],
-    }
 }
 
 fn version_argument(program: Program) -> &'static OsStr {

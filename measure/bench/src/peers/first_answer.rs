@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use kettle_kernel::{process, tls_stat};
+use kettle_kernel::process;
 use kettle_loadgen::client;
 use kettle_loadgen::client::WRONG_STATUS;
 use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
+use kettle_loadgen::measure::kernel_connections;
 
 use super::subject::{Role, Setup, Subject, SubjectPath};
 
@@ -27,11 +28,6 @@ pub(super) fn ask(subject: &Subject, setup: &Setup, address: SocketAddr) -> Resu
         return Err(STAYED.to_owned());
     }
     Ok(())
-}
-
-/// Sending sides the kernel has taken over in this network namespace; `None` without kernel TLS.
-pub fn kernel_connections() -> Option<u64> {
-    tls_stat::read().map(|stat| stat.count("TlsTxSw") + stat.count("TlsTxDevice"))
 }
 
 fn load(subject: &Subject, setup: &Setup, address: SocketAddr) -> Load {

@@ -47,7 +47,7 @@ impl Launched {
             Ok(()) => Ok(launched),
             Err(fault) => {
                 let said = last_words(log);
-                Err(PeerError::Silent(format!("{program} {fault}; it said: {said}")))
+                Err(PeerError::Unprepared(format!("{program} {fault}; it said: {said}")))
             }
         }
     }

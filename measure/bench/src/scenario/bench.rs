@@ -8,17 +8,18 @@ use kettle_loadgen::measure::cores::Cores;
 use super::capacity;
 use super::error::BenchError;
 use super::event::Event;
-use super::measured::{DOUBTED, Measured};
+use super::measured::Measured;
 use super::options::Options;
-use super::plan::{self, Key, Remaining, Taken, interleaved};
+use super::plan::{Key, Remaining, Taken, interleaved};
 use super::stop::Stop;
 use crate::number;
 use crate::peers::Running;
 use crate::peers::backend::Backend;
 use crate::peers::site::Site;
 use crate::peers::subject::{Setup, Subject};
-use crate::results::{self, Absent, Line, Point, Sample, SubjectLine, Value};
-use crate::stats::Estimate;
+use crate::report::plot::PlotPoint;
+use crate::report::sampling::Samples;
+use crate::results::{self, Absent, DOUBTED, Line, Point, Sample, SubjectLine, Value};
 
 /// One run of one scenario.
 pub struct Bench<'a> {
@@ -101,9 +102,6 @@ impl<'a> Bench<'a> {
     }
 
     /// Returns an error once no further sample may be taken; for `bench.go_on()?`.
-    ///
-    /// # Errors
-    /// [`BenchError::Stopped`] if the user wants no further sample.
     pub fn go_on(&self) -> Result<(), BenchError> {
         if self.stop.is_asked() { Err(BenchError::Stopped) } else { Ok(()) }
     }
@@ -142,9 +140,6 @@ impl<'a> Bench<'a> {
     }
 
     /// The same at each of these sizes of bodies, each sample taking about so long.
-    ///
-    /// # Errors
-    /// As [`interleave`](Self::interleave).
     pub fn interleave_sizes(
         &mut self,
         servers: &[StartedServer],
@@ -186,18 +181,12 @@ impl<'a> Bench<'a> {
     }
 
     /// Writes a sample down.
-    ///
-    /// # Errors
-    /// [`BenchError::Results`] if the line cannot be written.
     pub fn record(&mut self, sample: Sample, took: Duration) -> Result<(), BenchError> {
         self.remaining.took(took);
         self.record_part(sample)
     }
 
     /// Writes a sample down that is a part of another one, or prepares the others: the time left is not counted by it.
-    ///
-    /// # Errors
-    /// [`BenchError::Results`] if the line cannot be written.
     pub fn record_part(&mut self, sample: Sample) -> Result<(), BenchError> {
         self.taken.add(&Key::of(&sample));
         (self.on_event)(Event::Sampled(&sample));
@@ -207,9 +196,6 @@ impl<'a> Bench<'a> {
     }
 
     /// Writes down what cannot be shown, and why; what would mend it belongs into the reason.
-    ///
-    /// # Errors
-    /// [`BenchError::Results`] if the line cannot be written.
     pub fn absent(&mut self, what: impl ToString, why: impl ToString) -> Result<(), BenchError> {
         let absent = Absent {
             scenario: self.scenario.to_owned(),
@@ -230,9 +216,7 @@ impl<'a> Bench<'a> {
         outcome: Result<T, BenchError>,
     ) -> Result<Option<T>, BenchError> {
         match outcome {
-            Err(error @ (BenchError::Server { .. } | BenchError::Load(_))) => {
-                self.absent(what, error).map(|()| None)
-            }
+            Err(error @ BenchError::Failed(_)) => self.absent(what, error).map(|()| None),
             outcome => outcome.map(Some),
         }
     }
@@ -252,16 +236,12 @@ impl<'a> Bench<'a> {
     }
 
     /// A subject's values of a figure along an axis, smallest place first.
-    pub fn medians(&self, subject: &Subject, axis: &str, figure: &str) -> Vec<(f64, Estimate)> {
-        let name = subject.to_string();
-        let of_subject = self.samples().filter(|sample| sample.subject == name);
-        plan::medians(of_subject, axis, figure)
+    pub fn along(&self, subject: &Subject, axis: &str, figure: &str) -> Vec<PlotPoint> {
+        let samples: Samples<'_> = self.samples().collect();
+        samples.part("").subject(&subject.to_string()).along(axis, figure)
     }
 
     /// A folder of this name below the run's own; it is removed at the end.
-    ///
-    /// # Errors
-    /// [`BenchError::File`] if the folder cannot be made.
     pub fn folder(&self, name: &str) -> Result<PathBuf, BenchError> {
         let path = self.folder.join(name);
         std::fs::create_dir_all(&path).map_err(BenchError::file(&path))?;
@@ -269,38 +249,29 @@ impl<'a> Bench<'a> {
     }
 
     /// Makes the folder that servers serve, with a file of each size, named by its bytes, in the page cache.
-    ///
-    /// # Errors
-    /// [`BenchError::File`] if the folder cannot be made, [`BenchError::Machine`] if a file cannot be written or is not kept in the page cache.
     pub fn make_site(&mut self, sizes: &[u64]) -> Result<(), BenchError> {
         let total: u64 = sizes.iter().sum();
         self.preparing(&format!("writing {} of files to serve", number::size(total)));
         let folder = self.folder("site")?;
-        self.site = Some(Site::make(&folder, sizes).map_err(BenchError::Machine)?);
+        self.site = Some(Site::make(&folder, sizes).map_err(BenchError::Refused)?);
         Ok(())
     }
 
     /// Starts the backend if any of the subjects needs it; it has a body of each size. It runs on the client's first processor,
     /// because the server's are the server's.
-    ///
-    /// # Errors
-    /// [`BenchError::Machine`] if there is no port or thread for it.
     pub fn start_backend(&mut self, subjects: &[Subject], sizes: &[u64]) -> Result<(), BenchError> {
         if subjects.iter().any(|subject| subject.role.has_backend()) {
             self.preparing("starting the backend of terminators");
             let cpu = self.cores.client.first().copied().unwrap_or(0);
             let started = Backend::start(cpu, sizes);
             self.backend = Some(started.map_err(|error| {
-                BenchError::Machine(format!("no backend for terminators: {error}"))
+                BenchError::Refused(format!("no backend for terminators: {error}"))
             })?);
         }
         Ok(())
     }
 
     /// The numbers of connections to compare. A number that the machine cannot hold is named instead.
-    ///
-    /// # Errors
-    /// [`BenchError::Results`] if a line on what the machine cannot hold cannot be written.
     pub fn numbers_of_connections(&mut self) -> Result<Vec<u32>, BenchError> {
         let usual = self.options.effort.pick(vec![1000], vec![1000, 10_000], vec![1000, 10_000]);
         let mut held = Vec::new();
@@ -318,12 +289,9 @@ impl<'a> Bench<'a> {
     }
 
     /// Refuses more connections than this process and a server of the same limits can have open.
-    ///
-    /// # Errors
-    /// [`BenchError::Machine`] if the limit of open files is too low.
     pub fn require_descriptors(&self, connections: u32) -> Result<(), BenchError> {
         capacity::refuse_connections(connections)
-            .map_or(Ok(()), |why| Err(BenchError::Machine(why)))
+            .map_or(Ok(()), |why| Err(BenchError::Refused(why)))
     }
 }
 

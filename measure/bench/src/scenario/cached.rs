@@ -125,7 +125,7 @@ fn cold(bench: &mut Bench<'_>, on_disk: &[StartedServer]) -> Result<(), BenchErr
             };
             if filled.insert(server.name.clone()) {
                 let held = limit.hold(&server.running.processes());
-                held.map_err(|error| BenchError::Machine(format!("no memory limit: {error}")))?;
+                held.map_err(|error| BenchError::Refused(format!("no memory limit: {error}")))?;
                 let end = End::Requests { count: COLD_OBJECTS, at_most: FILL_MAX };
                 bench.measure(
                     server,

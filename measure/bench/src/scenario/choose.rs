@@ -3,12 +3,13 @@
 use super::error::BenchError;
 use super::options::Options;
 use crate::peers::subject::{Program, Role, Subject, SubjectPath};
+use crate::results::distinct;
 use crate::word::Word;
 
 /// Those of `usual`, or what was asked for of all there are. A choice the user left open keeps the values it has in `usual`.
 ///
 /// # Errors
-/// [`BenchError::Options`] if no server does all that the user asks for.
+/// [`BenchError::Refused`] if no server does all that the user asks for.
 pub fn subjects(usual: &[Subject], options: &Options) -> Result<Vec<Subject>, BenchError> {
     let is_wanted = |subject: &Subject| {
         is_in(&options.servers, usual, subject, |it| it.program)
@@ -29,7 +30,7 @@ pub fn subjects(usual: &[Subject], options: &Options) -> Result<Vec<Subject>, Be
     let chosen = by_own_nginx(chosen, options);
     if chosen.is_empty() {
         let usual: Vec<_> = usual.iter().map(Subject::to_string).collect();
-        return Err(BenchError::Options(format!(
+        return Err(BenchError::Refused(format!(
             "no server does what --servers, --paths and --roles ask for together; usual here: {}",
             usual.join(", ")
         )));
@@ -40,18 +41,13 @@ pub fn subjects(usual: &[Subject], options: &Options) -> Result<Vec<Subject>, Be
 /// An nginx.conf of the operator's own has one path, and kettle with it the one that it chooses, unless another is asked for.
 fn by_own_nginx(chosen: Vec<Subject>, options: &Options) -> Vec<Subject> {
     let Some(own) = &options.own_nginx else { return chosen };
-    let mut all: Vec<Subject> = Vec::new();
-    for mut subject in chosen {
-        match subject.program {
-            Program::Nginx => subject.path = own.path,
-            Program::Kettle if options.paths.is_none() => subject.path = SubjectPath::Auto,
-            _ => {}
+    distinct(chosen.into_iter().map(|subject| match subject.program {
+        Program::Nginx => Subject { path: own.path, ..subject },
+        Program::Kettle if options.paths.is_none() => {
+            Subject { path: SubjectPath::Auto, ..subject }
         }
-        if !all.contains(&subject) {
-            all.push(subject);
-        }
-    }
-    all
+        _ => subject,
+    }))
 }
 
 fn is_in<T: PartialEq>(

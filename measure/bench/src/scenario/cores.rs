@@ -11,7 +11,7 @@ use super::options::Options;
 /// Processors for servers and client.
 ///
 /// # Errors
-/// [`BenchError::Machine`] if there are too few processors, [`BenchError::Options`] if the user names one that cannot be had.
+/// [`BenchError::Refused`] if there are too few processors, or the user names one that cannot be had.
 pub fn choose(options: &Options) -> Result<Cores, BenchError> {
     let allowed = cpus_allowed();
     match (&options.server_cpus, &options.client_cpus) {
@@ -21,7 +21,7 @@ pub fn choose(options: &Options) -> Result<Cores, BenchError> {
             let workers = asked().filter(|it| *it < allowed.len()).max().or_else(|| asked().max());
             let server = workers.unwrap_or(allowed.len() / 2).max(1);
             let client = allowed.len().saturating_sub(server).max(1);
-            cores::choose(server, client).map_err(BenchError::Machine)
+            cores::choose(server, client).map_err(BenchError::Refused)
         }
         (server, client) => named(&allowed, server.as_deref(), client.as_deref()),
     }
@@ -44,12 +44,12 @@ fn named(
     if let Some(cpu) = server.iter().chain(&client).find(|cpu| !allowed.contains(cpu)) {
         let allowed: Vec<_> = allowed.iter().map(usize::to_string).collect();
         let allowed = allowed.join(", ");
-        return Err(BenchError::Options(format!(
+        return Err(BenchError::Refused(format!(
             "this process may not use CPU {cpu}; it may use {allowed}"
         )));
     }
     if server.is_empty() || client.is_empty() {
-        return Err(BenchError::Machine(
+        return Err(BenchError::Refused(
             "no CPU is left for the other side: a client on the server's CPUs would measure itself; leave it one with \
              --server-cpus or --client-cpus"
                 .to_owned(),

@@ -6,7 +6,7 @@ use super::bench::Bench;
 use super::choose::files;
 use crate::number::size;
 use crate::peers::subject::{Program, SubjectPath};
-use crate::stats::Estimate;
+use crate::report::plot::PlotPoint;
 
 /// From which size on the second way costs less than the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,7 +25,7 @@ pub enum Crossover {
 pub fn say(bench: &mut Bench<'_>, paths: &[SubjectPath], figure: &str) {
     for program in [Program::Nginx, Program::Kettle] {
         for path in paths {
-            let costs = |path| bench.medians(&files(program, path), "size", figure);
+            let costs = |path| bench.along(&files(program, path), "size", figure);
             if let Some(crossover) = of(&costs(SubjectPath::User), &costs(*path)) {
                 bench.note(&format!("{} {crossover}", files(program, *path)));
             }
@@ -34,20 +34,15 @@ pub fn say(bench: &mut Bench<'_>, paths: &[SubjectPath], figure: &str) {
 }
 
 /// Compares costs at sizes that both have, smallest first; `None` with fewer than two.
-pub fn of(first: &[(f64, Estimate)], second: &[(f64, Estimate)]) -> Option<Crossover> {
-    let both: Vec<(f64, Estimate, Estimate)> = first
-        .iter()
-        .filter_map(|(size, first)| {
-            let (_, second) = second.iter().find(|(other, _)| other == size)?;
-            Some((*size, *first, *second))
-        })
-        .collect();
-    let [_, .., (_, first_last, second_last)] = both.as_slice() else { return None };
-    if !first_last.is_surely_below(second_last) && !second_last.is_surely_below(first_last) {
+pub fn of(first: &[PlotPoint], second: &[PlotPoint]) -> Option<Crossover> {
+    let same = |of: &PlotPoint| second.iter().find(|other| other.x == of.x);
+    let both: Vec<[&PlotPoint; 2]> = first.iter().filter_map(|of| Some([of, same(of)?])).collect();
+    let [_, .., [first_last, second_last]] = both.as_slice() else { return None };
+    if first_last.high >= second_last.low && second_last.high >= first_last.low {
         return Some(Crossover::Undecided);
     }
-    let is_cheaper = |(_, first, second): &(f64, Estimate, Estimate)| second.median < first.median;
-    let cheaper = both.iter().rev().take_while(|row| is_cheaper(row)).count();
+    let is_cheaper = |[first, second]: &&[&PlotPoint; 2]| second.middle < first.middle;
+    let cheaper = both.iter().rev().take_while(is_cheaper).count();
     if cheaper == 0 {
         return Some(Crossover::Never);
     }
@@ -59,14 +54,13 @@ pub fn of(first: &[(f64, Estimate)], second: &[(f64, Estimate)]) -> Option<Cross
 }
 
 /// Returns where the ratio of the two costs passes 1, with both on logarithmic axes.
-fn between(below: &(f64, Estimate, Estimate), above: &(f64, Estimate, Estimate)) -> f64 {
-    let ratio =
-        |(_, first, second): &(f64, Estimate, Estimate)| (second.median / first.median).ln();
+fn between(below: &[&PlotPoint; 2], above: &[&PlotPoint; 2]) -> f64 {
+    let ratio = |[first, second]: &[&PlotPoint; 2]| (second.middle / first.middle).ln();
     let from = ratio(below);
     let to = ratio(above);
     let share = if from > to { from / (from - to) } else { 0.5 };
-    let small = below.0.max(1.0).ln();
-    let large = above.0.max(1.0).ln();
+    let small = below[0].x.max(1.0).ln();
+    let large = above[0].x.max(1.0).ln();
     (small + (large - small) * share.clamp(0.0, 1.0)).exp()
 }
 
@@ -91,9 +85,14 @@ impl fmt::Display for Crossover {
 mod tests {
     use super::*;
 
-    fn costs(pairs: &[(f64, f64)]) -> Vec<(f64, Estimate)> {
-        let near = |cost: f64| Estimate::of(&[cost * 0.99, cost, cost * 1.01]).unwrap();
-        pairs.iter().map(|(size, cost)| (*size, near(*cost))).collect()
+    fn costs(pairs: &[(f64, f64)]) -> Vec<PlotPoint> {
+        let near = |(x, middle): (f64, f64)| PlotPoint {
+            x,
+            low: middle * 0.99,
+            middle,
+            high: middle * 1.01,
+        };
+        pairs.iter().copied().map(near).collect()
     }
 
     #[test]

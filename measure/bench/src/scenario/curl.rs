@@ -19,23 +19,23 @@ use crate::word::Word;
 /// Downloads once what the load asks for, on its processors.
 ///
 /// # Errors
-/// [`BenchError::Machine`] if curl cannot be run, [`BenchError::Load`] if the download fails or curl's figures cannot be read.
+/// [`BenchError::Refused`] if curl cannot be run, [`BenchError::Failed`] if the download fails or curl's figures cannot be read.
 pub fn download(load: &Load) -> Result<Outcome, BenchError> {
     let output = thread::scope(|scope| {
         // A process inherits its processors from the thread that starts it.
         let run = || keep_to_cpus(&load.cpus).and_then(|()| command(load).output());
-        scope.spawn(run).join().map_err(|_| BenchError::Bug("a thread panicked".to_owned()))
+        scope.spawn(run).join().map_err(|_| BenchError::bug("a thread panicked"))
     })?;
     let output = output.map_err(|error| {
-        BenchError::Machine(format!("cannot run curl: {error}; apt-get install curl"))
+        BenchError::Refused(format!("cannot run curl: {error}; apt-get install curl"))
     })?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     if !output.status.success() {
         let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(BenchError::Load(format!("curl: {complaint}")));
+        return Err(BenchError::Failed(format!("curl: {complaint}")));
     }
     let seen = parse(&said)
-        .ok_or_else(|| BenchError::Load(format!("curl wrote what cannot be read: {said}")))?;
+        .ok_or_else(|| BenchError::Failed(format!("curl wrote what cannot be read: {said}")))?;
     outcome(load, &seen)
 }
 
@@ -91,7 +91,7 @@ fn outcome(load: &Load, seen: &Seen) -> Result<Outcome, BenchError> {
     let microseconds = |seconds: f64| (seconds * 1e6) as u64;
     let longest = microseconds(seen.total.max(seen.first_byte)).max(2);
     let histogram = Histogram::new_with_max(longest, HISTOGRAM_DIGITS);
-    let histogram = histogram.map_err(|error| BenchError::Bug(error.to_string()))?;
+    let histogram = histogram.map_err(BenchError::bug)?;
     let mut outcome = Outcome::nothing(histogram);
     outcome.latency.saturating_record(microseconds(seen.total));
     outcome.first_byte.saturating_record(microseconds(seen.first_byte));

@@ -19,9 +19,9 @@ const USUAL: &[&str] = &["--suite", "--group", "--key", "--workers"];
 /// Refuses options that none of these scenarios heeds, more values than one of them takes, and requests at once without HTTP/2.
 ///
 /// # Errors
-/// [`BenchError::Options`] with the scenarios that heed it, or what to do instead.
+/// [`BenchError::Refused`] with the scenarios that heed it, or what to do instead.
 pub fn check(scenarios: &[&Scenario], options: &Options) -> Result<(), BenchError> {
-    options.http.check().map_err(BenchError::Options)?;
+    options.http.check().map_err(BenchError::Refused)?;
     for (option, values) in named(options).into_iter().filter(|(_, values)| *values > 0) {
         let of = |scenario: &Scenario| takes(scenario, option);
         let names = |of: &mut dyn Iterator<Item = &Scenario>| {
@@ -30,13 +30,13 @@ pub fn check(scenarios: &[&Scenario], options: &Options) -> Result<(), BenchErro
         let asked = names(&mut scenarios.iter().copied());
         if scenarios.iter().all(|scenario| of(scenario).is_none()) {
             let heeding = names(&mut SCENARIOS.iter().filter(|it| of(it).is_some()));
-            return Err(BenchError::Options(format!(
+            return Err(BenchError::Refused(format!(
                 "{option} says nothing to {asked}; it is for {heeding}"
             )));
         }
         let one = names(&mut scenarios.iter().copied().filter(|it| of(it) == Some(Takes::One)));
         if values > 1 && !one.is_empty() {
-            return Err(BenchError::Options(format!(
+            return Err(BenchError::Refused(format!(
                 "{one}: one value of {option} is taken, and here are {values}; make a run for each"
             )));
         }

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use kettle_loadgen::client::{self, Outcome};
 use kettle_loadgen::load::{BodyUse, End, Load, LoadModel};
-use kettle_loadgen::measure::MeasureError;
 use kettle_loadgen::measure::memory::Memory;
 use kettle_loadgen::measure::server::SystemUnderTest;
 
@@ -109,7 +108,7 @@ fn measure(
     let began = Instant::now();
     let place = results::place(&key.point);
     bench.preparing(&format!("opening connections to {}: {place}", server.name));
-    let broken = |error: MeasureError| BenchError::server(&server.name, error);
+    let broken = |error: String| BenchError::server(&server.name, error);
     let processes = server.running.processes();
     let system = SystemUnderTest::of(&processes);
     held(bench, server, (WARM_UP_CONNECTIONS, 1), || ())?;
@@ -173,7 +172,7 @@ fn shortfall(load: &Load, connections: u32, outcome: &Outcome) -> Option<String>
 
 /// The server's processor time while nothing happens.
 #[allow(clippy::disallowed_methods, reason = "what does not happen gives no event to wait for")]
-fn idle_cpu_percent(system: &SystemUnderTest) -> Result<f64, MeasureError> {
+fn idle_cpu_percent(system: &SystemUnderTest) -> Result<f64, String> {
     let began = Instant::now();
     let before = system.cpu()?;
     std::thread::sleep(WATCH);

@@ -146,7 +146,7 @@ impl Measured {
         figures.ratio(figure::CPU_SYSTEM_PERCENT.name, used * (1.0 - usage.user_share), elapsed);
         figures.ratio(figure::SOFTIRQ_PERCENT.name, usage.softirq.as_secs_f64() * 100.0, elapsed);
         figures.ratio(figure::SERVER_BUSY.name, used / 100.0, elapsed * self.server_cpus as f64);
-        let switches = (usage.voluntary_switches + usage.involuntary_switches) as f64;
+        let switches = usage.switches as f64;
         let scale = if self.is_whole { 1.0 } else { outcome.elapsed.as_secs_f64() / elapsed };
         figures.ratio(figure::CONTEXT_SWITCHES_PER_REQUEST.name, switches * scale, succeeded);
         figures.put(figure::RETRANSMITS.name, usage.retransmits as f64);
@@ -194,9 +194,6 @@ impl Figures {
         }
     }
 }
-
-/// The kind of samples that were measured again. They are kept for whoever wonders; nothing is made of them.
-pub const DOUBTED: &str = "doubted";
 
 /// A side without pauses uses nearly all of its processors.
 const BUSY_MAX: f64 = 0.9;

@@ -114,9 +114,8 @@ impl Mix {
                 if outcome.is_err() || stop.now().load(Ordering::Relaxed) {
                     is_over.store(true, Ordering::Relaxed);
                 }
-                let flooded = flooding
-                    .join()
-                    .map_err(|_| BenchError::Bug("the flood's thread panicked".to_owned()))?;
+                let flooded =
+                    flooding.join().map_err(|_| BenchError::bug("the flood's thread panicked"))?;
                 of_flood = Some(flooded?);
                 Ok(outcome?)
             })

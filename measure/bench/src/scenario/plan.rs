@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::results::{Point, Sample, Value};
-use crate::stats::Estimate;
 
 /// The key of a sample. Two samples with the same key are the same measurement.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,30 +112,6 @@ impl Remaining {
             _ => self.expected,
         }
     }
-}
-
-/// Values of a figure along an axis, each the median of its rounds, smallest place first.
-pub fn medians<'s>(
-    samples: impl Iterator<Item = &'s Sample>,
-    axis: &str,
-    figure: &str,
-) -> Vec<(f64, Estimate)> {
-    let mut values: Vec<(f64, Vec<f64>)> = Vec::new();
-    for sample in samples.filter(|sample| sample.part.is_empty()) {
-        let (Some(Value::Number(place)), Some(value)) =
-            (sample.point.get(axis), sample.figures.get(figure))
-        else {
-            continue;
-        };
-        match values.iter_mut().find(|(known, _)| known == place) {
-            Some((_, values)) => values.push(*value),
-            None => values.push((*place, vec![*value])),
-        }
-    }
-    values.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-    let estimates =
-        values.iter().filter_map(|(place, values)| Some((*place, Estimate::of(values)?)));
-    estimates.collect()
 }
 
 /// The number of the last samples that say how long the next ones take.

@@ -120,7 +120,7 @@ fn start_nginx(bench: &mut Bench<'_>) -> Result<Option<Running>, BenchError> {
         ..bench.setup()
     };
     let started = peers::start(&files(Program::Nginx, SubjectPath::Plain), &found, &setup);
-    started.map(Some).map_err(|why| BenchError::Machine(format!("nginx as the backend: {why}")))
+    started.map(Some).map_err(|why| BenchError::Refused(format!("nginx as the backend: {why}")))
 }
 
 fn measure(

@@ -85,9 +85,7 @@ pub fn run(
                 ended.stopped = true;
                 break;
             }
-            Err(
-                error @ (BenchError::File { .. } | BenchError::Results(_) | BenchError::Bug(_)),
-            ) => return Err(error),
+            Err(error @ (BenchError::Broken(_) | BenchError::Results(_))) => return Err(error),
             Err(error) => ended.failed.push((scenario.name.to_owned(), error.to_string())),
         }
     }
@@ -166,7 +164,7 @@ fn scenarios(request: &Request, earlier: &Results) -> Result<Vec<&'static Scenar
     if let Some(unknown) = names.iter().find(|name| *name != ALL && find(name).is_none()) {
         let known: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
         let known = known.join(", ");
-        return Err(BenchError::Options(format!(
+        return Err(BenchError::Refused(format!(
             "there is no comparison {unknown}; there are {known} and all"
         )));
     }
@@ -257,12 +255,12 @@ fn by_own_nginx(request: &Request, folder: &Path) -> Result<Request, BenchError>
     let Some(OwnConfig::Template(file)) = options.config(Program::Nginx).cloned() else {
         return Ok(request);
     };
-    let Some(own) = own_config::ImportedNginx::of(&file).map_err(BenchError::Options)? else {
+    let Some(own) = own_config::ImportedNginx::of(&file).map_err(BenchError::Refused)? else {
         return Ok(request);
     };
     if options.roles.iter().flatten().any(|role| *role != Role::Files) {
         let why = "an nginx.conf of your own is measured as a file server; write --roles files";
-        return Err(BenchError::Options(why.to_owned()));
+        return Err(BenchError::Refused(why.to_owned()));
     }
     // nginx asks the kernel and does without where it refuses.
     let lacks = peers::kernel_lacks(&rules::offer(options)).is_some();

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use kettle_loadgen::client::{self, Outcome, Progress};
 use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
+use kettle_loadgen::measure::noise;
 use kettle_loadgen::measure::server::{Snapshot, SystemUnderTest, Usage};
-use kettle_loadgen::measure::{MeasureError, noise};
 
 use super::bench::{Bench, StartedServer};
 use super::choose;
@@ -41,10 +41,6 @@ impl Bench<'_> {
     }
 
     /// Makes files of these sizes and starts those of the usual subjects that the user wants and that can run here.
-    ///
-    /// # Errors
-    /// As [`start_all`](Self::start_all); [`BenchError::Options`] if the user wants none of the subjects, [`BenchError::Machine`] if the files
-    /// cannot be made.
     pub fn start_file_servers(
         &mut self,
         usual: &[Subject],
@@ -58,7 +54,7 @@ impl Bench<'_> {
     /// Starts those of the subjects that can run here. The others become lines on what this run cannot show.
     ///
     /// # Errors
-    /// [`BenchError::Machine`] if none of them can be measured here, [`BenchError::Results`] if a line cannot be written.
+    /// [`BenchError::Refused`] if none of them can be measured here, [`BenchError::Results`] if a line cannot be written.
     pub fn start_all(
         &mut self,
         subjects: &[Subject],
@@ -77,7 +73,7 @@ impl Bench<'_> {
             servers.extend(self.start(*subject, setup.clone(), point)?);
         }
         if servers.is_empty() {
-            return Err(BenchError::Machine("none of the servers can be measured here".to_owned()));
+            return Err(BenchError::Refused("none of the servers can be measured here".to_owned()));
         }
         Ok(servers)
     }
@@ -86,7 +82,7 @@ impl Bench<'_> {
     /// this run cannot show.
     ///
     /// # Errors
-    /// [`BenchError::File`] if its folder cannot be made, [`BenchError::Results`] if a line cannot be written, or if the results that
+    /// [`BenchError::Broken`] if its folder cannot be made, [`BenchError::Results`] if a line cannot be written, or if the results that
     /// are gone on with are of another version or configuration of this server.
     pub fn start(
         &mut self,
@@ -134,9 +130,6 @@ impl Bench<'_> {
     }
 
     /// Starts a server once more, beside the one that runs: its processes have done nothing yet but to answer once.
-    ///
-    /// # Errors
-    /// [`BenchError::Server`] if it does not start this time.
     pub fn start_anew(&self, server: &StartedServer) -> Result<StartedServer, BenchError> {
         let StartedServer { subject, name, point, setup, .. } = server;
         let failed = |why: &dyn std::fmt::Display| BenchError::server(name, why);
@@ -194,7 +187,7 @@ impl Bench<'_> {
     /// a figure.
     ///
     /// # Errors
-    /// [`BenchError::Server`] if the server fails or its cost cannot be read, [`BenchError::Load`] if the load cannot be carried out,
+    /// [`BenchError::Failed`] if the server fails, its cost cannot be read, or the load cannot be carried out,
     /// [`BenchError::Stopped`] if the user ends it.
     pub fn measure(
         &mut self,
@@ -208,9 +201,6 @@ impl Bench<'_> {
     }
 
     /// The same whatever becomes of sessions.
-    ///
-    /// # Errors
-    /// As [`measure`](Self::measure), except that sessions may be resumed or not.
     pub fn measure_any_mix(
         &mut self,
         server: &StartedServer,
@@ -224,9 +214,6 @@ impl Bench<'_> {
     }
 
     /// The same with another client, which tells its progress if it can.
-    ///
-    /// # Errors
-    /// As [`measure_any_mix`](Self::measure_any_mix), and what `client` returns.
     pub fn measure_by(
         &mut self,
         server: &StartedServer,
@@ -234,7 +221,7 @@ impl Bench<'_> {
         key: &Key,
         client: impl FnOnce(&mut dyn FnMut(&Progress)) -> Result<Outcome, BenchError>,
     ) -> Result<Measured, BenchError> {
-        let broken = |error: MeasureError| BenchError::server(&server.name, error);
+        let broken = |error: String| BenchError::server(&server.name, error);
         let system = SystemUnderTest::of(&server.running.processes());
         let first = system.snapshot().map_err(broken)?;
         let place = results::place(&key.point);
@@ -267,7 +254,7 @@ impl Bench<'_> {
         }
         let last = system.snapshot().map_err(broken)?;
         let whole = last.since(&first);
-        let kernel_connections = moved(&whole);
+        let kernel_connections = whole.kernel_connections;
         let usage = window.usage(&last).unwrap_or(whole);
         if !is_whole {
             // Its remaining work must not fall into the next server's turn.
@@ -296,9 +283,6 @@ impl Bench<'_> {
 
 impl StartedServer {
     /// Refuses an outcome in which sessions were not resumed as this load asks.
-    ///
-    /// # Errors
-    /// [`BenchError::Server`] with a sentence on what differs.
     pub fn check_mix(&self, load: &Load, outcome: &Outcome) -> Result<(), BenchError> {
         outcome.check_mix(load).map_err(|error| BenchError::server(&self.name, error))
     }
@@ -355,14 +339,6 @@ impl Window {
     /// The figures are then those of the whole load.
     fn misses_warm_up(&self, load: &Load) -> Option<&'static str> {
         (!load.warm_up.is_zero() && self.first.is_none()).then_some(WARM_UP_COUNTED)
-    }
-}
-
-/// Connections whose sending side went into the kernel.
-fn moved(usage: &Usage) -> Option<u64> {
-    match (usage.tls_tx_sw, usage.tls_tx_device) {
-        (None, None) => None,
-        (software, device) => Some(software.unwrap_or(0) + device.unwrap_or(0)),
     }
 }
 

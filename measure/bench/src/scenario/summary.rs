@@ -7,10 +7,9 @@ mod verdict;
 use std::fmt::Write;
 
 use super::SCENARIOS;
-use super::measured::DOUBTED;
 use crate::figure::{self, Figure};
 use crate::results::read::Results;
-use crate::results::{Point, Sample, place};
+use crate::results::{DOUBTED, Point, Sample, distinct, place};
 use crate::stats::Estimate;
 
 /// Tables of the figures that answer each scenario's question: medians with half their interval; where there is one point and
@@ -89,16 +88,9 @@ fn table(samples: &[&Sample], figure: &Figure) -> Table {
 
 /// The subjects and the points that have a figure, in the order of samples.
 fn places<'s>(samples: &[&'s Sample], figure: &Figure) -> (Vec<&'s str>, Vec<&'s Point>) {
-    let (mut subjects, mut points): (Vec<&str>, Vec<&Point>) = Default::default();
-    for sample in samples.iter().filter(|sample| sample.figures.contains_key(figure.name)) {
-        if !subjects.contains(&sample.subject.as_str()) {
-            subjects.push(&sample.subject);
-        }
-        if !points.contains(&&sample.point) {
-            points.push(&sample.point);
-        }
-    }
-    (subjects, points)
+    let with = || samples.iter().filter(|sample| sample.figures.contains_key(figure.name));
+    let subjects = distinct(with().map(|sample| sample.subject.as_str()));
+    (subjects, distinct(with().map(|sample| &sample.point)))
 }
 
 /// A figure of each round.

@@ -25,12 +25,11 @@ use super::Scenario;
 use super::bench::{Bench, StartedServer};
 use super::error::BenchError;
 use super::heed::Takes;
-use super::measured::DOUBTED;
 use super::options::{Effort, Options};
 use super::plan::Key;
 use crate::figure::{self, Figure};
 use crate::peers::subject::Role;
-use crate::results::{self, Point, Sample};
+use crate::results::{self, DOUBTED, Point, Sample};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "tps-ramp",
@@ -191,8 +190,8 @@ impl Under<'_> {
             };
             bench.go_on()?;
             let sample = self.step(bench, rate, length)?;
-            let read = Step::read(&sample)
-                .ok_or_else(|| BenchError::Bug("a step without figures".to_owned()))?;
+            let read = Step::read(&sample);
+            let read = read.ok_or_else(|| BenchError::bug("a step without figures"))?;
             planner.record(Step { rate, ..read });
             own.extend(Observation::read(&sample));
             // All handshakes of a ramp are alike, and the first step is the calmest.

@@ -28,7 +28,7 @@ fn connections_max(load: &Load) -> u64 {
 }
 
 fn check_sense(load: &Load) -> Result<(), LoadError> {
-    let refuse = |what: &'static str| Err(LoadError::Senseless(what));
+    let refuse = |what: &'static str| Err(LoadError::senseless(what));
     if load.cpus.is_empty() {
         return refuse("no processor for the client");
     }
@@ -60,11 +60,16 @@ fn check_sense(load: &Load) -> Result<(), LoadError> {
 }
 
 fn check_descriptors(connections: u64, threads: u64) -> Result<(), LoadError> {
-    let limit = process::raise_open_files_limit().map_err(LoadError::Limit)?;
+    let limit = process::raise_open_files_limit().map_err(|error| {
+        LoadError::Impossible(format!("the limit on open files cannot be raised: {error}"))
+    })?;
     let open = fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count() as u64);
     let needed = connections + open + threads * DESCRIPTORS_PER_THREAD;
     if needed > limit {
-        return Err(LoadError::Descriptors { needed, limit });
+        return Err(LoadError::Impossible(format!(
+            "the load needs {needed} open files and this process may have {limit}; raise it with `ulimit -Hn {needed}` as root, or \
+             use fewer connections"
+        )));
     }
     Ok(())
 }
@@ -80,7 +85,10 @@ fn check_ports(load: &Load, connections: u64) -> Result<(), LoadError> {
     let needed = connections + resting;
     let available = per_source * sources;
     if needed > available {
-        return Err(LoadError::Ports { needed, available, sources });
+        return Err(LoadError::Impossible(format!(
+            "the load needs {needed} ports and has {available} with {sources} source addresses; use more source addresses or widen \
+             net.ipv4.ip_local_port_range"
+        )));
     }
     Ok(())
 }

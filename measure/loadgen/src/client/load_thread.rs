@@ -147,17 +147,19 @@ impl LoadThread {
         // Asked early and told to close, servers do so before the handshake is over, and give no ticket.
         let is_early = load.tls.is_some_and(|offer| offer.resume_by == ResumeBy::EarlyData);
         let last = if is_early { "" } else { "Connection: close\r\n" };
-        let message = Message::of(load).map_err(LoadError::Senseless)?;
+        let message = Message::of(load).map_err(LoadError::senseless)?;
         let mut recorder =
-            Recorder::new(load.timeout).map_err(|_| LoadError::Senseless("its timeout"))?;
+            Recorder::new(load.timeout).map_err(|_| LoadError::senseless("its timeout"))?;
         if matches!(load.model, LoadModel::Idle { .. }) {
             recorder.count_from(shared.created, None);
         }
         Ok(Self {
             index,
-            connector: connector.map_err(LoadError::Tls)?,
+            connector: connector.map_err(|why| {
+                LoadError::Impossible(format!("the client cannot offer this TLS: {why}"))
+            })?,
             recorder: RefCell::new(recorder),
-            pacer: Pacer::new().map_err(LoadError::Thread)?,
+            pacer: Pacer::new().map_err(LoadError::of_thread)?,
             openings: Semaphore::new(OPENINGS_MAX),
             opening: RefCell::default(),
             all_opened: Notify::new(),

@@ -1,8 +1,7 @@
 //! Waking at exact times. The runtime's own timers count milliseconds, which would end up in every latency of an open loop.
 
 use std::cell::{Cell, RefCell};
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,14 +17,11 @@ use tokio::io::unix::AsyncFd;
 /// The exact clock of one thread: one kernel timer, set to the earliest of all who wait.
 pub(super) struct Pacer {
     timer: AsyncFd<OwnedFd>,
-    /// At most one entry for each task that waits; one whose task gave up wakes it once for nothing.
-    waiting: RefCell<BinaryHeap<Reverse<Waiting>>>,
+    /// Whom to wake when, apart by a number where several are due at once. At most one entry for each task that waits; one whose
+    /// task gave up wakes it once for nothing.
+    waiting: RefCell<BTreeMap<(Instant, u64), Waker>>,
+    next_number: Cell<u64>,
     set_to: Cell<Option<Instant>>,
-}
-
-struct Waiting {
-    due: Instant,
-    waker: Waker,
 }
 
 impl Pacer {
@@ -37,7 +33,12 @@ impl Pacer {
     pub(super) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = AsyncFd::new(timerfd_create(TimerfdClockId::Monotonic, flags)?)?;
-        Ok(Self { timer, waiting: RefCell::default(), set_to: Cell::new(None) })
+        Ok(Self {
+            timer,
+            waiting: RefCell::default(),
+            next_number: Cell::default(),
+            set_to: Cell::default(),
+        })
     }
 
     /// Waits until `due`; [`drive`](Self::drive) must run beside it.
@@ -49,8 +50,8 @@ impl Pacer {
                 return Poll::Ready(());
             }
             if !is_queued {
-                let waiting = Waiting { due, waker: context.waker().clone() };
-                self.waiting.borrow_mut().push(Reverse(waiting));
+                let number = self.next_number.replace(self.next_number.get() + 1);
+                self.waiting.borrow_mut().insert((due, number), context.waker().clone());
                 is_queued = true;
                 // If the timer cannot be set, `drive` reports it: both make the same call.
                 let _ = self.set(due, now);
@@ -66,20 +67,20 @@ impl Pacer {
             self.timer.readable().await?.clear_ready();
             self.set_to.set(None);
             let now = Instant::now();
-            while let Some(waiting) = self.take_due(now) {
-                waiting.waker.wake();
+            while let Some(waker) = self.take_due(now) {
+                waker.wake();
             }
-            let next = self.waiting.borrow().peek().map(|Reverse(waiting)| waiting.due);
+            let next = self.waiting.borrow().first_key_value().map(|((due, _), _)| *due);
             if let Some(due) = next {
                 self.set(due, now)?;
             }
         }
     }
 
-    fn take_due(&self, now: Instant) -> Option<Waiting> {
+    fn take_due(&self, now: Instant) -> Option<Waker> {
         let mut waiting = self.waiting.borrow_mut();
-        let is_due = waiting.peek().is_some_and(|Reverse(first)| first.due <= now);
-        if is_due { waiting.pop().map(|Reverse(first)| first) } else { None }
+        let first = waiting.first_entry().filter(|first| first.key().0 <= now)?;
+        Some(first.remove())
     }
 
     /// Sets the timer, unless it is to ring earlier already.
@@ -100,26 +101,6 @@ impl Pacer {
         Ok(())
     }
 }
-
-impl Ord for Waiting {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.due.cmp(&other.due)
-    }
-}
-
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Waiting {
-    fn eq(&self, other: &Self) -> bool {
-        self.due == other.due
-    }
-}
-
-impl Eq for Waiting {}
 
 #[cfg(test)]
 mod tests;

@@ -39,13 +39,13 @@ pub(super) fn run(
     begin: oneshot::Receiver<Instant>,
 ) -> Result<Ended, LoadError> {
     if let Some(cpu) = shared.load.cpus.get(index) {
-        process::pin_to_cpu(*cpu).map_err(LoadError::Thread)?;
+        process::pin_to_cpu(*cpu).map_err(LoadError::of_thread)?;
     }
     let runtime = Builder::new_current_thread()
         .enable_all()
         .event_interval(EVENT_INTERVAL)
         .build_local(LocalOptions::default())
-        .map_err(LoadError::Thread)?;
+        .map_err(LoadError::of_thread)?;
     let meter = Cell::new(Meter::new());
     let thread = runtime.block_on(async {
         let thread = Rc::new(LoadThread::new(shared, index)?);
@@ -53,7 +53,7 @@ pub(super) fn run(
             () = model::run(&thread) => {}
             () = attend(&thread, reports, begin) => {}
             () = watch(&thread, reports, &meter) => {}
-            ended = thread.pacer.drive() => ended.map_err(LoadError::Thread)?,
+            ended = thread.pacer.drive() => ended.map_err(LoadError::of_thread)?,
         }
         Ok::<_, LoadError>(thread)
     })?;

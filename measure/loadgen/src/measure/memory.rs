@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{MeasureError, kibibytes, text};
+use super::{gone, kibibytes, lacks, text};
 
 /// Memory at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,8 +21,8 @@ impl Memory {
     /// Reads it now. It takes milliseconds for each GiB a process has mapped.
     ///
     /// # Errors
-    /// [`MeasureError`] if a process has ended or `/proc` does not show its memory.
-    pub fn read(processes: &[u32]) -> Result<Self, MeasureError> {
+    /// A sentence: a process has ended or `/proc` does not show its memory.
+    pub fn read(processes: &[u32]) -> Result<Self, String> {
         let mut pss_bytes = 0_u64;
         let mut descriptors = 0;
         for process in processes {
@@ -31,8 +31,7 @@ impl Memory {
             descriptors += open.map_or(0, |open| open.count() as u64);
         }
         let slab = kibibytes(&text(MEMINFO)?, "Slab:");
-        let slab_bytes =
-            slab.ok_or(MeasureError::Odd { path: MEMINFO.into(), lacks: "line `Slab:`" })?;
+        let slab_bytes = slab.ok_or_else(|| lacks(MEMINFO, "line `Slab:`"))?;
         // A kernel without TCP has no such file, and then no such memory either.
         let pages = text(SOCKSTAT).ok().and_then(|text| tcp_pages(&text)).unwrap_or(0);
         let kernel_bytes = slab_bytes.saturating_add(pages.saturating_mul(page_bytes()));
@@ -40,14 +39,12 @@ impl Memory {
     }
 }
 
-fn pss(process: u32) -> Result<u64, MeasureError> {
+fn pss(process: u32) -> Result<u64, String> {
     let folder = PathBuf::from(format!("/proc/{process}"));
     let path = folder.join("smaps_rollup");
     match text(&path) {
-        Ok(content) => {
-            kibibytes(&content, "Pss:").ok_or(MeasureError::Odd { path, lacks: "line `Pss:`" })
-        }
-        Err(_) if !folder.exists() => Err(MeasureError::Gone { process }),
+        Ok(content) => kibibytes(&content, "Pss:").ok_or_else(|| lacks(path, "line `Pss:`")),
+        Err(_) if !folder.exists() => Err(gone(process)),
         Err(error) => Err(error),
     }
 }

@@ -39,23 +39,13 @@ impl Stat {
     }
 }
 
-/// The number of times a thread gave up its processor, and how often it was taken away.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Switches {
-    pub(super) voluntary: u64,
-    pub(super) involuntary: u64,
-}
-
-impl Switches {
-    /// Out of `/proc/PID/task/TID/status`; `None` where the lines are missing.
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        let count =
-            |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
-        Some(Self {
-            voluntary: count("voluntary_ctxt_switches:")?,
-            involuntary: count("nonvoluntary_ctxt_switches:")?,
-        })
-    }
+/// The number of times a thread gave up its processor, or had it taken away, out of `/proc/PID/task/TID/status`; `None` where
+/// the lines are missing.
+pub(super) fn switches(text: &str) -> Option<u64> {
+    let count = |name: &str| -> Option<u64> {
+        text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+    };
+    Some(count("voluntary_ctxt_switches:")? + count("nonvoluntary_ctxt_switches:")?)
 }
 
 /// `PF_KTHREAD` of include/linux/sched.h.

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use kettle_kernel::process::cpu_time_of;
 
 use super::background::{BackgroundProcess, Census};
-use super::process::{Stat, Switches};
+use super::process::{Stat, switches};
 use super::system::{Counters, ticks};
 use super::throttled::Throttled;
-use super::{MeasureError, text};
+use super::{gone, lacks, text};
 
 /// The processes of a server. The client is this process with all its children that are not the server's.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub struct Snapshot {
     cpu: Duration,
     user: Duration,
     system: Duration,
-    switches: Switches,
+    switches: u64,
     counters: Counters,
     census: Census,
     throttled: Throttled,
@@ -38,10 +38,8 @@ pub struct Usage {
     pub cpu: Duration,
     /// The part of it in user space, from 0 to 1. It is sampled at ticks, so it needs a second of processor time or so.
     pub user_share: f64,
-    /// The number of times the server's threads waited.
-    pub voluntary_switches: u64,
-    /// The number of times they had to give way.
-    pub involuntary_switches: u64,
+    /// The number of times the server's threads waited, or had to give way.
+    pub switches: u64,
     /// Softirqs of the whole machine, both ends of the loopback among them, sampled at ticks.
     pub softirq: Duration,
     /// The time that the hypervisor gave to others while a processor had work.
@@ -56,10 +54,8 @@ pub struct Usage {
     pub throttled: Throttled,
     /// TCP segments sent again, machine-wide.
     pub retransmits: u64,
-    /// Connections software in the kernel encrypts for since; `None` without kernel TLS.
-    pub tls_tx_sw: Option<u64>,
-    /// Connections a network card encrypts for since; `None` without kernel TLS.
-    pub tls_tx_device: Option<u64>,
+    /// Connections the kernel encrypts for since; `None` without kernel TLS.
+    pub kernel_connections: Option<u64>,
 }
 
 impl SystemUnderTest {
@@ -71,23 +67,20 @@ impl SystemUnderTest {
     /// Reads everything. It takes some milliseconds on a machine with hundreds of processes.
     ///
     /// # Errors
-    /// [`MeasureError`] if a process has ended, or a counter of the kernel cannot be read.
-    pub fn snapshot(&self) -> Result<Snapshot, MeasureError> {
+    /// A sentence: a process has ended, or a counter of the kernel cannot be read.
+    pub fn snapshot(&self) -> Result<Snapshot, String> {
         let at = Instant::now();
         let cpu = self.cpu()?;
         let mut user = Duration::ZERO;
         let mut system = Duration::ZERO;
-        let mut switches = Switches::default();
+        let mut switches = 0;
         for process in &self.processes {
             let path = PathBuf::from(format!("/proc/{process}/stat"));
-            let content = text(&path).map_err(|_| MeasureError::Gone { process: *process })?;
-            let stat = Stat::parse(&content);
-            let stat = stat.ok_or(MeasureError::Odd { path, lacks: "times" })?;
+            let content = text(&path).map_err(|_| gone(*process))?;
+            let stat = Stat::parse(&content).ok_or_else(|| lacks(path, "times"))?;
             user += stat.user;
             system += stat.system;
-            let of_threads = switches_of_threads(*process);
-            switches.voluntary += of_threads.voluntary;
-            switches.involuntary += of_threads.involuntary;
+            switches += switches_of_threads(*process);
         }
         Ok(Snapshot {
             at,
@@ -104,23 +97,20 @@ impl SystemUnderTest {
     /// Processor time of all its threads so far, those that ended included.
     ///
     /// # Errors
-    /// [`MeasureError::Gone`] if a process has ended.
-    pub fn cpu(&self) -> Result<Duration, MeasureError> {
-        self.processes.iter().try_fold(Duration::ZERO, |sum, process| match cpu_time_of(*process) {
-            Ok(cpu) => Ok(sum.saturating_add(cpu)),
-            Err(_) => Err(MeasureError::Gone { process: *process }),
-        })
+    /// A sentence: a process has ended.
+    pub fn cpu(&self) -> Result<Duration, String> {
+        self.processes.iter().map(|it| cpu_time_of(*it).map_err(|_| gone(*it))).sum()
     }
 
     /// Waits until the server has done what was still to do: its clocks stand still. False when the time is over first.
     ///
     /// # Errors
-    /// [`MeasureError::Gone`] if a process has ended.
+    /// A sentence: a process has ended.
     #[allow(
         clippy::disallowed_methods,
         reason = "another process' clock gives no event to wait for"
     )]
-    pub fn settle(&self, at_most: Duration) -> Result<bool, MeasureError> {
+    pub fn settle(&self, at_most: Duration) -> Result<bool, String> {
         let deadline = Instant::now() + at_most;
         let mut last = self.cpu()?;
         while Instant::now() < deadline {
@@ -141,7 +131,6 @@ impl Snapshot {
         let user = self.user.saturating_sub(earlier.user).as_secs_f64();
         let system = self.system.saturating_sub(earlier.system).as_secs_f64();
         let counted = |now: u64, then: u64| now.saturating_sub(then);
-        let some = |now: Option<u64>, then: Option<u64>| Some(counted(now?, then.unwrap_or(0)));
         let now = &self.counters;
         let then = &earlier.counters;
         let cpu = self.cpu.saturating_sub(earlier.cpu);
@@ -158,8 +147,7 @@ impl Snapshot {
             elapsed: self.at.saturating_duration_since(earlier.at),
             cpu,
             user_share: if user + system > 0.0 { user / (user + system) } else { 0.0 },
-            voluntary_switches: counted(self.switches.voluntary, earlier.switches.voluntary),
-            involuntary_switches: counted(self.switches.involuntary, earlier.switches.involuntary),
+            switches: counted(self.switches, earlier.switches),
             softirq: ticks(counted(now.times.softirq, then.times.softirq)),
             steal: ticks(counted(now.times.steal, then.times.steal)),
             client: shares.client,
@@ -167,23 +155,18 @@ impl Snapshot {
             background: shares.background.into_iter().take(BACKGROUND_NAMED).collect(),
             throttled: self.throttled.since(earlier.throttled),
             retransmits: counted(now.retransmits, then.retransmits),
-            tls_tx_sw: some(now.tls_tx_sw, then.tls_tx_sw),
-            tls_tx_device: some(now.tls_tx_device, then.tls_tx_device),
+            kernel_connections: now
+                .kernel_connections
+                .map(|count| counted(count, then.kernel_connections.unwrap_or(0))),
         }
     }
 }
 
 /// A thread that ends takes its counts along; servers keep theirs.
-fn switches_of_threads(process: u32) -> Switches {
-    let mut sum = Switches::default();
-    let threads = std::fs::read_dir(format!("/proc/{process}/task"));
-    for thread in threads.into_iter().flatten().flatten() {
-        let status = text(thread.path().join("status")).ok();
-        let switches = status.and_then(|status| Switches::parse(&status)).unwrap_or_default();
-        sum.voluntary += switches.voluntary;
-        sum.involuntary += switches.involuntary;
-    }
-    sum
+fn switches_of_threads(process: u32) -> u64 {
+    let threads =
+        std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    threads.filter_map(|thread| switches(&text(thread.path().join("status")).ok()?)).sum()
 }
 
 const SETTLE_STEP: Duration = Duration::from_millis(20);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kettle_kernel::tls_stat;
 
-use super::{MeasureError, text};
+use super::{lacks, text};
 
 /// The machine's counters at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,24 +12,25 @@ pub(super) struct Counters {
     pub(super) times: Times,
     /// TCP segments sent again, in this network namespace.
     pub(super) retransmits: u64,
-    /// Connections whose sending side software, or a network card, took over; `None` without kernel TLS.
-    pub(super) tls_tx_sw: Option<u64>,
-    pub(super) tls_tx_device: Option<u64>,
+    /// Connections whose sending side the kernel took over; `None` without kernel TLS.
+    pub(super) kernel_connections: Option<u64>,
 }
 
 impl Counters {
-    pub(super) fn read() -> Result<Self, MeasureError> {
+    pub(super) fn read() -> Result<Self, String> {
         let times = Times::parse(&text(STAT)?);
-        let tls = tls_stat::read();
-        let tls = |name| tls.as_ref().map(|counters| counters.count(name));
         Ok(Self {
-            times: times.ok_or(MeasureError::Odd { path: STAT.into(), lacks: "line `cpu`" })?,
+            times: times.ok_or_else(|| lacks(STAT, "line `cpu`"))?,
             // A network namespace without TCP has nothing to say, which is no reason to measure nothing.
             retransmits: text(SNMP).ok().and_then(|text| retransmits(&text)).unwrap_or(0),
-            tls_tx_sw: tls("TlsTxSw"),
-            tls_tx_device: tls("TlsTxDevice"),
+            kernel_connections: kernel_connections(),
         })
     }
+}
+
+/// Sending sides the kernel has taken over in this network namespace, in software or a network card; `None` without kernel TLS.
+pub fn kernel_connections() -> Option<u64> {
+    tls_stat::read().map(|stat| stat.count("TlsTxSw") + stat.count("TlsTxDevice"))
 }
 
 /// The kinds of the time of all processors went, in [`TICK`]s since the boot.

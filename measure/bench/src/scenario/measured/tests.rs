@@ -36,8 +36,7 @@ pub(in crate::scenario) fn measured() -> Measured {
         elapsed: Duration::from_secs(4),
         cpu: Duration::from_secs(2),
         user_share: 0.25,
-        voluntary_switches: 3_000,
-        involuntary_switches: 1_000,
+        switches: 4_000,
         ..Usage::default()
     };
     Measured {

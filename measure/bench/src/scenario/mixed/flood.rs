@@ -16,9 +16,6 @@ use crate::scenario::tps_ramp::step::Step;
 use crate::stats::relative;
 
 /// The most new connections a second that every one of the servers kept up with in a short ramp.
-///
-/// # Errors
-/// As [`Bench::interleave`].
 pub fn held_by_all(
     bench: &mut Bench<'_>,
     servers: &[StartedServer],

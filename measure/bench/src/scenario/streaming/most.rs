@@ -12,9 +12,6 @@ use crate::scenario::plan::Key;
 
 /// The most a server moves, in Gb/s of bodies, to so many connections that ask again as soon as they have their answer.
 /// `None`, and a line on why, for a server that fails.
-///
-/// # Errors
-/// As [`Bench::interleave`].
 pub fn throughput(
     bench: &mut Bench<'_>,
     server: &StartedServer,

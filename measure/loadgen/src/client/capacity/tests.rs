@@ -42,7 +42,8 @@ fn loads_without_sense_are_refused() {
         Load { timeout: Duration::ZERO, ..load() },
     ] {
         let refused = check(&senseless);
-        assert!(matches!(refused, Err(LoadError::Senseless(_))), "{senseless:?}: {refused:?}");
+        let why = refused.unwrap_err().to_string();
+        assert!(why.starts_with("this load cannot be carried out"), "{senseless:?}: {why}");
     }
 }
 
@@ -50,7 +51,6 @@ fn loads_without_sense_are_refused() {
 fn more_connections_than_files_are_refused_with_what_to_do() {
     let model = LoadModel::Idle { connections: u32::MAX, requests: 0 };
     let error = check(&Load { model, sources: 200, ..load() }).unwrap_err();
-    assert!(matches!(error, LoadError::Descriptors { .. }), "{error}");
     assert!(error.to_string().contains("ulimit"), "{error}");
 }
 
@@ -59,7 +59,7 @@ fn more_connections_than_ports_are_refused() {
     let model = LoadModel::Idle { connections: 100_000, requests: 0 };
     let few = Load { model, ..load() };
     let error = check_ports(&few, 100_000).unwrap_err();
-    assert!(matches!(error, LoadError::Ports { sources: 1, .. }), "{error}");
+    assert!(error.to_string().contains("with 1 source addresses"), "{error}");
     let many = Load { sources: 250, ..few };
     assert!(check_ports(&many, 100_000).is_ok());
     // Only loopback has more addresses.

@@ -43,7 +43,7 @@ fn a_process_that_ended_is_an_error() {
     let mut child = std::process::Command::new("true").spawn().unwrap();
     let process = child.id();
     child.wait().unwrap();
-    assert!(matches!(Memory::read(&[process]), Err(MeasureError::Gone { .. })));
+    assert_eq!(Memory::read(&[process]), Err(gone(process)));
 }
 
 proptest! {
