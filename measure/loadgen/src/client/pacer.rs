@@ -17,7 +17,7 @@ use tokio::io::unix::AsyncFd;
 /// The exact clock of one thread: one kernel timer, set to the earliest of all who wait.
 pub(super) struct Pacer {
     timer: AsyncFd<OwnedFd>,
-    /// Whom to wake when, apart by a number where several are due at once. At most one entry for each task that waits; one whose
+    /// Tasks by the time they are due, apart by a number where several are due at once. At most one entry for each task that waits; one whose
     /// task gave up wakes it once for nothing.
     waiting: RefCell<BTreeMap<(Instant, u64), Waker>>,
     next_number: Cell<u64>,
