@@ -2,7 +2,7 @@
 
 mod axis;
 mod bars;
-mod canvas;
+pub(crate) mod canvas;
 mod card;
 mod chart;
 mod charts;
@@ -94,7 +94,6 @@ pub fn card(files: &[Results]) -> Option<Card> {
     card::draw(&files, &verdict, &trust)
 }
 
-/// A scenario of a file with its charts.
 struct Section<'a> {
     file: &'a Gathered<'a>,
     scenario: &'a ScenarioResults<'a>,

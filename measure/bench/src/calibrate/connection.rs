@@ -17,10 +17,12 @@ use kettle_tls::identity::Identities;
 use kettle_tls::policy::{Group, Policy, SiteGroup};
 use kettle_tls::stream::{Accepting, Handshaking, Stream, StreamError};
 use kettle_tls::tickets::SharedResumption;
-use kettle_tls::{Acceptor, Acceptors, Cipher, Version, self_signed};
+use kettle_tls::{Acceptor, Acceptors, self_signed};
 use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
+
+use super::{CIPHER, VERSION};
 
 /// Both ends of a connection, and the processor time that sending has taken.
 pub(super) struct Loopback {
@@ -32,11 +34,10 @@ pub(super) struct Loopback {
 }
 
 impl Loopback {
-    /// Connects, and shakes hands on this version and cipher.
-    pub(super) async fn new(version: Version, cipher: Cipher) -> Result<Self, Box<dyn Error>> {
+    pub(super) async fn new() -> Result<Self, Box<dyn Error>> {
         let offer = Offer {
-            version,
-            cipher,
+            version: VERSION,
+            cipher: CIPHER,
             group: Group::X25519,
             resume_by: ResumeBy::Nothing,
             http2: None,
@@ -51,7 +52,7 @@ impl Loopback {
         for end in [&accepted, &connected] {
             end.set_nodelay(true)?;
         }
-        let acceptors = acceptors(version, cipher)?;
+        let acceptors = acceptors()?;
         let handshakes = async {
             tokio::try_join!(accept(accepted, &acceptors), Stream::connect(connected, &connector))
         };
@@ -60,7 +61,6 @@ impl Loopback {
         Ok(Self { sender, receiver, spent: Duration::ZERO, started: None })
     }
 
-    /// Starts the clock at zero.
     pub(super) fn start_clock(&mut self) {
         self.spent = Duration::ZERO;
         self.started = Some(process::thread_cpu_time());
@@ -128,13 +128,13 @@ impl Loopback {
 }
 
 /// The server's side, which agrees to nothing else.
-fn acceptors(version: Version, cipher: Cipher) -> Result<Acceptors, Box<dyn Error>> {
+fn acceptors() -> Result<Acceptors, Box<dyn Error>> {
     let names = self_signed::default_names(None);
     let mut identities = Identities::new();
     identities.add_site(&names, true, vec![self_signed::generate_in_memory(&names)?.into()]);
     let policy = Policy {
-        versions: vec![version],
-        suites: vec![cipher],
+        versions: vec![VERSION],
+        suites: vec![CIPHER],
         tickets_per_handshake: 0,
         ..Policy::default()
     };

@@ -14,7 +14,6 @@ pub struct CostRow {
     pub kernel_sendfile: Option<Estimate>,
 }
 
-/// The verdict of the figures on `crossover`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CrossoverVerdict {
     /// The kernel is surely cheaper from this body size on, at every measured size.

@@ -4,9 +4,10 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::Calibration;
 use super::crossover::{CostRow, CrossoverVerdict};
+use super::{CIPHER, Calibration, HOT_FILE_BYTES, VERSION};
 use crate::number;
+use crate::report::canvas::wrapped_by;
 use crate::stats::Estimate;
 
 impl Calibration {
@@ -51,9 +52,9 @@ impl Calibration {
         };
         json!({
             "kernel": self.kernel_release,
-            "version": self.version.name(),
-            "cipher": self.cipher.name(),
-            "hot_file_bytes": self.hot_file_bytes,
+            "version": VERSION.name(),
+            "cipher": CIPHER.name(),
+            "hot_file_bytes": HOT_FILE_BYTES,
             "kernel_refusal": self.kernel_refusal,
             "switch_seconds": self.switch_cost.map(|cost| cost.as_secs_f64()),
             "rounds": self.rounds,
@@ -70,8 +71,8 @@ impl Calibration {
             text,
             "Linux {}, {} {}, {} rounds in {:.0} s\n",
             self.kernel_release,
-            self.version.name(),
-            self.cipher.name(),
+            VERSION.name(),
+            CIPHER.name(),
             self.rounds,
             self.elapsed.as_secs_f64()
         )?;
@@ -96,7 +97,7 @@ impl Calibration {
 
     /// The kernel's cost relative to user space, by the kernel path the server would take.
     fn comparison(&self, row: &CostRow) -> String {
-        match row.kernel(self.hot_file_bytes) {
+        match row.kernel(HOT_FILE_BYTES) {
             Some(kernel) if row.user.median > 0.0 => {
                 format!("{:>6}", format!("{:.2}×", kernel.median / row.user.median))
             }
@@ -178,22 +179,9 @@ fn size(bytes: u64) -> String {
 
 /// A paragraph in lines of at most `COLUMNS`.
 fn wrap(paragraph: &str) -> String {
-    let mut text = String::new();
-    let mut column = 0;
-    for word in paragraph.split(' ') {
-        let width = word.chars().count();
-        if column > 0 && column + 1 + width > COLUMNS {
-            text.push('\n');
-            column = 0;
-        } else if column > 0 {
-            text.push(' ');
-            column += 1;
-        }
-        text.push_str(word);
-        column += width;
-    }
-    text.push('\n');
-    text
+    let columns = |text: &str| text.chars().count();
+    let fits = |line: &str, word: &str| columns(line) + 1 + columns(word) <= COLUMNS;
+    wrapped_by(paragraph, fits).join("\n") + "\n"
 }
 
 fn row_json(row: &CostRow) -> Value {

@@ -3,48 +3,47 @@
 
 use std::fmt::Display;
 use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kettle_kernel::ktls::{self, RecordDirection};
 use kettle_kernel::process;
-use kettle_tls::{Cipher, Version};
 use tokio::runtime::Builder;
 
 use super::body::BodySource;
 use super::connection::Loopback;
 use super::crossover::{self, CostRow, CrossoverVerdict};
 use super::paths::{ResponsePath, move_into_kernel};
-use super::{CalibrateOptions, Calibration, CalibrationProgress};
+use super::{CIPHER, Calibration, HOT_FILE_BYTES, Progress, VERSION};
 use crate::stats::Estimate;
 
 /// Measures on the calling thread, which stays on one processor from then on.
 pub(super) fn measure(
-    options: &CalibrateOptions,
-    progress: &dyn Fn(CalibrationProgress),
+    time: Duration,
+    directory: &Path,
+    progress: Progress<'_>,
 ) -> Result<Calibration, String> {
     // A refusal only makes for more noise, which shows in the figures.
     _ = process::pin_to_cpu(process::cpus_allowed().last().copied().unwrap_or(0));
     let start = Instant::now();
     check_clock()?;
-    let source = BodySource::new(&options.directory).map_err(|error| {
-        let directory = options.directory.display();
+    let source = BodySource::new(directory).map_err(|error| {
+        let directory = directory.display();
         format!(
             "cannot make the file to send in {directory}: {error}; name a directory with 32 MiB to spare by --directory"
         )
     })?;
     let runtime = Builder::new_current_thread().enable_all().build().map_err(not_over_loopback)?;
-    runtime.block_on(measure_paths(options, source, start, progress))
+    runtime.block_on(measure_paths(time, source, start, progress))
 }
 
 async fn measure_paths(
-    options: &CalibrateOptions,
+    time: Duration,
     source: BodySource,
     start: Instant,
-    progress: &dyn Fn(CalibrationProgress),
+    progress: Progress<'_>,
 ) -> Result<Calibration, String> {
-    let version = options.version;
-    let cipher = options.cipher;
-    let connection = async || Loopback::new(version, cipher).await.map_err(not_over_loopback);
+    let connection = async || Loopback::new().await.map_err(not_over_loopback);
     let mut paths = vec![(connection().await?, ResponsePath::User)];
 
     let mut kernel_refusal = None;
@@ -57,14 +56,14 @@ async fn measure_paths(
     }
     let mut switch_cost = None;
     if kernel_refusal.is_none() {
-        switch_cost = measure_switch(version, cipher).await?;
+        switch_cost = measure_switch().await?;
     }
 
-    let mut sampler = Sampler::new(paths, source, options.hot_file_bytes);
-    let rounds = sampler.run(start, options.time, progress).await.map_err(not_over_loopback)?;
+    let mut sampler = Sampler::new(paths, source);
+    let rounds = sampler.run(start, time, progress).await.map_err(not_over_loopback)?;
     for (connection, _) in sampler.paths.iter().skip(1) {
         let records =
-            ktls::sequence(connection.sender.socket(), RecordDirection::Tx, version, cipher);
+            ktls::sequence(connection.sender.socket(), RecordDirection::Tx, VERSION, CIPHER);
         if records.map_err(not_over_loopback)? < rounds as u64 {
             return Err("the kernel took the keys but counts no records sent with them".to_owned());
         }
@@ -72,13 +71,10 @@ async fn measure_paths(
     let rows = sampler.rows();
     let verdict = match kernel_refusal {
         Some(_) => CrossoverVerdict::NoKernelTls,
-        None => crossover::find(&rows, rounds, options.hot_file_bytes),
+        None => crossover::find(&rows, rounds, HOT_FILE_BYTES),
     };
     Ok(Calibration {
         kernel_release: process::kernel_release(),
-        version,
-        cipher,
-        hot_file_bytes: options.hot_file_bytes,
         kernel_refusal,
         switch_cost,
         rounds,
@@ -118,10 +114,10 @@ fn not_over_loopback(error: impl Display) -> String {
 }
 
 /// The median processor time of attaching kernel TLS and handing over a key.
-async fn measure_switch(version: Version, cipher: Cipher) -> Result<Option<Duration>, String> {
+async fn measure_switch() -> Result<Option<Duration>, String> {
     let mut samples = Vec::with_capacity(SWITCHES);
     for _ in 0..SWITCHES {
-        let mut connection = Loopback::new(version, cipher).await.map_err(not_over_loopback)?;
+        let mut connection = Loopback::new().await.map_err(not_over_loopback)?;
         connection.start_clock();
         let moved = move_into_kernel(&mut connection).await;
         let cost = connection.stop_clock();
@@ -138,15 +134,14 @@ type ConnectedPath = (Loopback, ResponsePath);
 struct Sampler {
     paths: Vec<ConnectedPath>,
     source: BodySource,
-    hot_file_bytes: u64,
     /// For each size, for each path: seconds of processor time a response.
     samples: Vec<Vec<Vec<f64>>>,
 }
 
 impl Sampler {
-    fn new(paths: Vec<ConnectedPath>, source: BodySource, hot_file_bytes: u64) -> Self {
+    fn new(paths: Vec<ConnectedPath>, source: BodySource) -> Self {
         let samples = vec![vec![Vec::new(); paths.len()]; BODY_BYTES.len()];
-        Self { paths, source, hot_file_bytes, samples }
+        Self { paths, source, samples }
     }
 
     /// Runs whole rounds until the time is over; returns how many. The first, in which buffers
@@ -155,7 +150,7 @@ impl Sampler {
         &mut self,
         start: Instant,
         time: Duration,
-        progress: &dyn Fn(CalibrationProgress),
+        progress: Progress<'_>,
     ) -> io::Result<usize> {
         let mut longest = Duration::ZERO;
         for round in 0..=ROUNDS_MAX {
@@ -168,7 +163,7 @@ impl Sampler {
             }
             longest = longest.max(round_start.elapsed());
             let elapsed = start.elapsed();
-            progress(CalibrationProgress { rounds: round, elapsed, total: time });
+            progress(round, elapsed);
             if elapsed + longest > time {
                 return Ok(round);
             }
@@ -180,7 +175,7 @@ impl Sampler {
         let paths = self.paths.len();
         for (bytes, samples) in BODY_BYTES.into_iter().zip(&mut self.samples) {
             let responses = (BATCH_BYTES / bytes).clamp(1, BATCH_RESPONSES_MAX);
-            let is_hot = bytes as u64 <= self.hot_file_bytes;
+            let is_hot = bytes as u64 <= HOT_FILE_BYTES;
             for step in 0..paths {
                 let index = (round + step) % paths;
                 let (Some((connection, path)), Some(samples)) =

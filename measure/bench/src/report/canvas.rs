@@ -10,7 +10,6 @@ pub struct Drawing {
     pub content: Markup,
 }
 
-/// The room there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     /// A phone, or a small panel among many.
@@ -97,7 +96,6 @@ impl Canvas {
         self.titled("rect", class, &place, title);
     }
 
-    /// Text on one line.
     pub fn text(&mut self, class: &'static str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
         let [x, y] = [x, y].map(px);
         let anchor = match anchor {
@@ -152,10 +150,16 @@ pub fn text_width(text: &str, size: f64) -> f64 {
 
 /// The text in lines that fit, broken between words.
 pub fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
+    let together = |line: &str, word: &str| text_width(line, size) + text_width(word, size);
+    wrapped_by(text, |line, word| together(line, word) + size / 3.0 <= width)
+}
+
+/// The text in lines, each with as many words as still fit.
+pub fn wrapped_by(text: &str, fits: impl Fn(&str, &str) -> bool) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         match lines.last_mut() {
-            Some(line) if text_width(line, size) + text_width(word, size) + size / 3.0 <= width => {
+            Some(line) if fits(line, word) => {
                 line.push(' ');
                 line.push_str(word);
             }

@@ -2,16 +2,16 @@
 
 use std::future::poll_fn;
 
-use kettle_kernel::ktls::{self, Cipher, RecordDirection, Version};
+use kettle_kernel::ktls::{self, RecordDirection};
 use kettle_tls::stream::Filled;
 
 use super::*;
+use crate::calibrate::{CIPHER, VERSION};
 
 const SIZES: [usize; 8] = [1, 1024, 16_103, 16_104, 16_105, 65_536, 200_000, 1_100_000];
-const SUITE: (Version, Cipher) = (Version::Tls13, Cipher::Aes128Gcm);
 
 async fn loopback() -> Loopback {
-    Loopback::new(SUITE.0, SUITE.1).await.expect("a connection")
+    Loopback::new().await.expect("a connection")
 }
 
 /// A connection whose sending side is in the kernel; without kernel TLS the test is skipped.
@@ -108,7 +108,7 @@ async fn kernel_paths_are_encrypted_in_as_few_records_as_the_kernel_makes() {
 
         let socket = connection.sender.socket();
         let records =
-            ktls::sequence(socket, RecordDirection::Tx, SUITE.0, SUITE.1).expect("a number");
+            ktls::sequence(socket, RecordDirection::Tx, VERSION, CIPHER).expect("a number");
         // Before Linux 6.5, sendfile ends a record every 64 KiB.
         assert!((least_records..=least_records + 5).contains(&records), "{records} records");
     }

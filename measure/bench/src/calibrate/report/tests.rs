@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use kettle_tls::{Cipher, Version};
-
 use super::*;
 
 fn exact(seconds: f64) -> Estimate {
@@ -25,9 +23,6 @@ fn calibration(verdict: CrossoverVerdict) -> Calibration {
     };
     Calibration {
         kernel_release: "6.12.117+deb12-cloud-amd64".to_owned(),
-        version: Version::Tls13,
-        cipher: Cipher::Chacha20Poly1305,
-        hot_file_bytes: 65_536,
         kernel_refusal: None,
         switch_cost: Some(Duration::from_micros(21)),
         rounds: 118,
