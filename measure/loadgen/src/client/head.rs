@@ -11,7 +11,6 @@ pub(super) struct HeadReader {
     partial: Vec<u8>,
 }
 
-/// The facts from the head of a right response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     /// The length of the body behind it.

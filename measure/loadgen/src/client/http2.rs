@@ -5,21 +5,21 @@
 
 use super::failure::Failure;
 
-/// A connection's frames.
 pub(super) struct Http2 {
     /// The bytes that go out with the next requests.
     due: Vec<u8>,
     stream_next: u32,
-    /// Requests of the transaction, and those of them that have no end yet.
-    asked: u32,
+    /// Requests of the transaction.
+    pub(super) asked: u32,
+    /// Those of them that have no end yet.
     open: u32,
     /// Of the window of the connection, since it was last opened.
     taken_bytes: u32,
-    is_leaving: bool,
+    /// True if no further transaction should be begun here.
+    pub(super) is_leaving: bool,
     frame: Frame,
 }
 
-/// The frame that is being read.
 #[derive(Default)]
 struct Frame {
     head: [u8; HEAD_BYTES],
@@ -29,7 +29,6 @@ struct Frame {
     flags: u8,
     /// True if the status in it was looked at.
     is_judged: bool,
-    /// The payload of a PING.
     ping: Vec<u8>,
 }
 
@@ -43,11 +42,15 @@ impl Default for Http2 {
         });
         frame(&mut due, SETTINGS, 0, 0, &settings.collect::<Vec<u8>>());
         frame(&mut due, WINDOW_UPDATE, 0, 0, &(WINDOW_MAX - WINDOW_INITIAL).to_be_bytes());
-        let asked = 0;
-        let open = 0;
-        let taken_bytes = 0;
-        let is_leaving = false;
-        Self { due, stream_next: 1, asked, open, taken_bytes, is_leaving, frame: Frame::default() }
+        Self {
+            due,
+            stream_next: 1,
+            asked: 0,
+            open: 0,
+            taken_bytes: 0,
+            is_leaving: false,
+            frame: Frame::default(),
+        }
     }
 }
 
@@ -82,19 +85,9 @@ impl Http2 {
         std::mem::take(&mut self.due)
     }
 
-    /// The number of requests of the transaction.
-    pub(super) fn asked(&self) -> u32 {
-        self.asked
-    }
-
     /// True if the transaction has all its answers.
     pub(super) fn is_complete(&self) -> bool {
         self.open == 0
-    }
-
-    /// True if no further transaction should be begun here.
-    pub(super) fn is_leaving(&self) -> bool {
-        self.is_leaving
     }
 
     /// Takes what has arrived, all of it.

@@ -22,7 +22,6 @@ use super::websocket::{Message, UPGRADE};
 use crate::load::{BodyUse, End, Load, LoadModel};
 use crate::offer::{Offer, ResumeBy};
 
-/// The state that all threads of a load share.
 pub(super) struct SharedLoad {
     pub(super) load: Load,
     /// The caller holds the load: it ends when the caller says so.
@@ -35,7 +34,6 @@ pub(super) struct SharedLoad {
     body_bytes: OnceLock<u64>,
 }
 
-/// The part of one thread in a load.
 pub(super) struct LoadThread {
     pub(super) shared: Arc<SharedLoad>,
     pub(super) index: usize,
@@ -60,11 +58,8 @@ pub(super) struct LoadThread {
 /// The connections that a thread opened before the load began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Opened {
-    /// The number of connections that were opened.
     pub(super) opened: u64,
-    /// The number that were not.
     failed: u64,
-    /// The last failure.
     pub(super) failure: Option<Failure>,
 }
 
@@ -220,7 +215,6 @@ impl LoadThread {
         failure.filter(|_| opened == 0 && failed >= OPENINGS_MAX as u64)
     }
 
-    /// Waits until none is left to open.
     pub(super) async fn until_opened(&self) -> Opened {
         loop {
             {
@@ -255,7 +249,6 @@ impl LoadThread {
         start + self.shared.length()
     }
 
-    /// True if the load is over at that moment.
     pub(super) fn is_over_at(&self, moment: Instant) -> bool {
         self.start.get().is_some_and(|start| moment >= self.end_after(start))
     }
@@ -266,7 +259,6 @@ impl LoadThread {
         self.start.get().is_some_and(|start| Instant::now() >= self.end_after(start) + patience)
     }
 
-    /// Waits until the load begins, and says when that was.
     pub(super) async fn until_begin(&self) -> Instant {
         loop {
             let started = self.started.notified();
@@ -325,7 +317,6 @@ impl LoadThread {
         Some(SOURCE_FIRST + source)
     }
 
-    /// Returns the requirements on the next answer.
     pub(super) fn expected(&self) -> Expected {
         let answer = self.answers.get();
         self.answers.set(answer.wrapping_add(1));
@@ -351,17 +342,16 @@ impl LoadThread {
 
     /// Counts a connection as long as the returned value lives.
     pub(super) fn count_connection(self: &Rc<Self>) -> Counted {
-        self.recorder.borrow_mut().connection_opened();
+        self.recorder.borrow_mut().live.open_connections += 1;
         Counted(Rc::clone(self))
     }
 }
 
-/// A connection that is open.
 pub(super) struct Counted(Rc<LoadThread>);
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.recorder.borrow_mut().connection_closed();
+        self.0.recorder.borrow_mut().live.open_connections -= 1;
     }
 }
 

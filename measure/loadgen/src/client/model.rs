@@ -14,7 +14,6 @@ use super::load_thread::LoadThread;
 use super::virtual_user::VirtualUser;
 use crate::load::LoadModel;
 
-/// Carries out this thread's part of the load.
 pub(super) async fn run(thread: &Rc<LoadThread>) {
     match thread.load().model {
         LoadModel::Closed { connections } => {

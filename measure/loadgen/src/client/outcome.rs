@@ -112,7 +112,6 @@ pub struct Handshakes {
 }
 
 impl Handshakes {
-    /// Handshakes that resumed a session.
     pub fn resumed(&self) -> u64 {
         self.by_ticket + self.by_session_id
     }
@@ -142,7 +141,6 @@ impl Second {
         self.succeeded + self.failed
     }
 
-    /// The mean latency of the successful ones.
     pub fn mean_us(&self) -> f64 {
         if self.succeeded > 0 { self.latency_us / self.succeeded as f64 } else { 0.0 }
     }

@@ -8,19 +8,17 @@ use kettle_tls::Resumption;
 use super::failure::Failure;
 use super::outcome::{Outcome, Second};
 
-/// The counts of one thread.
 #[derive(Clone)]
 pub(super) struct Recorder {
     /// Only transactions that are due from here on count; nothing does before this is known.
     from: Option<Instant>,
     /// Answers that come later are late ones, if this is known.
     until: Option<Instant>,
-    /// The counts so far, but for failures.
     counted: Outcome,
     failures: Vec<(Failure, u64)>,
     /// When the last transaction that counts was over, or the last answer came that does.
     last_end: Option<Instant>,
-    live: Live,
+    pub(super) live: Live,
 }
 
 /// The counts that are told while the load runs, warm-up included; all are from the beginning.
@@ -33,7 +31,6 @@ pub(super) struct Live {
     pub(super) open_connections: u64,
 }
 
-/// A transaction that ended well.
 pub(super) struct Success {
     pub(super) due: Instant,
     pub(super) first_byte: Instant,
@@ -42,7 +39,6 @@ pub(super) struct Success {
     pub(super) is_hashed: bool,
 }
 
-/// A handshake that ended well.
 pub(super) struct Handshaken {
     pub(super) took: Duration,
     pub(super) resumed: Resumption,
@@ -67,18 +63,6 @@ impl Recorder {
     pub(super) fn count_from(&mut self, from: Instant, until: Option<Instant>) {
         self.from = Some(from);
         self.until = until;
-    }
-
-    pub(super) fn live(&self) -> Live {
-        self.live
-    }
-
-    pub(super) fn connection_opened(&mut self) {
-        self.live.open_connections += 1;
-    }
-
-    pub(super) fn connection_closed(&mut self) {
-        self.live.open_connections -= 1;
     }
 
     pub(super) fn begun(&mut self, due: Instant, is_late: bool) {

@@ -9,20 +9,21 @@ use super::head::HeadReader;
 use super::http2::Http2;
 use super::websocket::Message;
 
-/// The response to one request.
 pub(super) struct Response {
     state: State,
     head: HeadReader,
     expected: Expected,
-    first_byte: Option<Instant>,
-    body_bytes: u64,
-    is_last: bool,
+    /// When its first byte was seen.
+    pub(super) first_byte: Option<Instant>,
+    /// The length of its body, once the head is there.
+    pub(super) body_bytes: u64,
+    /// True if the server closes the connection behind it.
+    pub(super) is_last: bool,
     hash: Option<Box<Sha256>>,
     /// The frames of the connection, if it speaks HTTP/2.
     http2: Option<Box<Http2>>,
 }
 
-/// The requirements on the body.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Expected {
     /// Its length, if already known.
@@ -62,12 +63,10 @@ impl Response {
         self.http2 = is_http2.then(Box::default);
     }
 
-    /// The frames of the connection, if it speaks HTTP/2.
     pub(super) fn http2(&mut self) -> Option<&mut Http2> {
         self.http2.as_deref_mut()
     }
 
-    /// Begins with the next response.
     pub(super) fn expect(&mut self, expected: Expected) {
         self.state = State::Head;
         self.head.clear();
@@ -118,11 +117,11 @@ impl Response {
                 hash.update(data);
             }
         })?;
-        self.is_last = http2.is_leaving();
+        self.is_last = http2.is_leaving;
         if self.state == State::Complete || !http2.is_complete() {
             return Ok(());
         }
-        let requests = u64::from(http2.asked());
+        let requests = u64::from(http2.asked);
         if self.expected.body_bytes.is_some_and(|expected| expected * requests != self.body_bytes) {
             return Err(Failure::WrongLength);
         }
@@ -135,7 +134,7 @@ impl Response {
     pub(super) fn take_idle(&mut self, input: &[u8]) -> Result<(), Failure> {
         let Some(http2) = &mut self.http2 else { return Err(Failure::Excess) };
         http2.take(input, &mut |_| {})?;
-        if http2.is_leaving() { Err(Failure::ClosedIdle) } else { Ok(()) }
+        if http2.is_leaving { Err(Failure::ClosedIdle) } else { Ok(()) }
     }
 
     fn take_body(&mut self, input: &[u8]) -> Result<(), Failure> {
@@ -193,24 +192,9 @@ impl Response {
         if self.expected.may_discard { self.body_left() } else { 0 }
     }
 
-    /// When its first byte was seen.
-    pub(super) fn first_byte(&self) -> Option<Instant> {
-        self.first_byte
-    }
-
-    /// The length of its body, once the head is there.
-    pub(super) fn body_bytes(&self) -> u64 {
-        self.body_bytes
-    }
-
     /// True if the server closes the connection behind it without waiting for us.
     pub(super) fn is_announced(&self) -> bool {
         self.is_last && self.http2.is_none()
-    }
-
-    /// True if the server closes the connection behind it.
-    pub(super) fn is_last(&self) -> bool {
-        self.is_last
     }
 }
 

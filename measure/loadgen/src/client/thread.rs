@@ -16,15 +16,12 @@ use super::load_thread::{LoadThread, Opened, SharedLoad};
 use super::model;
 use super::recorder::{Live, Recorder};
 
-/// The reports of a thread while it runs.
 pub(super) enum Report {
     /// The connections that must be open before the load begins are open.
     Opened(Opened),
-    /// Its progress.
     Live(usize, Live),
 }
 
-/// The remains of a thread.
 pub(super) struct Ended {
     pub(super) recorder: Recorder,
     /// The share of its processor it used while counting.
@@ -88,7 +85,7 @@ async fn watch(thread: &LoadThread, reports: &SyncSender<Report>, meter: &Cell<M
         read(thread, meter);
         if tick.is_multiple_of(TICKS_PER_REPORT) {
             // One that does not fit is made up for by the next.
-            let _ = reports.try_send(Report::Live(thread.index, thread.recorder.borrow().live()));
+            let _ = reports.try_send(Report::Live(thread.index, thread.recorder.borrow().live));
         }
         tick = tick.wrapping_add(1);
     }
@@ -97,9 +94,8 @@ async fn watch(thread: &LoadThread, reports: &SyncSender<Report>, meter: &Cell<M
 fn read(thread: &LoadThread, meter: &Cell<Meter>) {
     let now = Instant::now();
     let is_counting = thread.counted_from().is_some_and(|from| now >= from);
-    let is_over = thread.is_over_at(now);
-    let mut reading = meter.get();
-    if !is_over {
+    if !thread.is_over_at(now) {
+        let mut reading = meter.get();
         reading.read(now, is_counting);
         meter.set(reading);
     }

@@ -15,7 +15,6 @@ use tokio::net::{TcpSocket, TcpStream};
 use super::failure::Failure;
 use super::response::Response;
 
-/// A connection that requests can be sent on.
 pub(super) struct Transport(Box<Stream>);
 
 /// Connects to `target`, from 127.0.0.`source` if that is given.
@@ -54,7 +53,6 @@ impl Transport {
         self.0.session().map_or(Resumption::Full, |session| session.resumed)
     }
 
-    /// True if HTTP/2 was agreed on.
     pub(super) fn is_http2(&self) -> bool {
         let alpn = self.0.session().and_then(|session| session.alpn.as_ref());
         alpn.is_some_and(|alpn| alpn.as_bytes() == b"h2")
@@ -70,7 +68,6 @@ impl Transport {
         poll_fn(|context| self.0.poll_flush(context)).await.map_err(|error| failure(&error))
     }
 
-    /// Receives until the response is complete.
     pub(super) async fn receive(&mut self, response: &mut Response) -> Result<(), Failure> {
         while !response.is_complete() {
             poll_fn(|context| self.poll_receive(context, response)).await?;

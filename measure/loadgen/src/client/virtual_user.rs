@@ -13,7 +13,6 @@ use super::response::{Expected, Response};
 use super::transport::{self, Transport};
 use crate::offer::ResumeBy;
 
-/// A virtual user.
 pub(super) struct VirtualUser {
     thread: Rc<LoadThread>,
     deadline: Deadline,
@@ -49,7 +48,6 @@ struct Session {
 }
 
 impl VirtualUser {
-    /// The virtual user with this number.
     pub(super) fn new(thread: &Rc<LoadThread>, number: u32) -> Self {
         let per_session = thread.load().reuse.connections_per_session.max(1);
         // The connector comes with the first connection.
@@ -182,15 +180,15 @@ impl Conversation {
         }
         connection.transport.receive(&mut self.response).await?;
         let end = Instant::now();
-        let body_bytes = self.response.body_bytes();
+        let body_bytes = self.response.body_bytes;
         if !thread.fits(body_bytes / u64::from(thread.http2().unwrap_or(1).max(1))) {
             return Err(Failure::WrongLength);
         }
         connection.requests_left -= 1;
-        if self.response.is_last() {
+        if self.response.is_last {
             connection.requests_left = 0;
         }
-        let first_byte = self.response.first_byte().unwrap_or(end);
+        let first_byte = self.response.first_byte.unwrap_or(end);
         let is_hashed =
             expected.sha256.is_some() && thread.http2().is_none_or(|at_once| at_once == 1);
         Ok(Success { due, first_byte, end, body_bytes, is_hashed })

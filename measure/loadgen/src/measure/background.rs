@@ -128,9 +128,7 @@ impl Census {
         let others = others.into_iter().filter(|(_, cpu)| !cpu.is_zero());
         let others = others.map(|(name, cpu)| BackgroundProcess { name: name.to_owned(), cpu });
         shares.background = others.collect();
-        shares
-            .background
-            .sort_by_key(|background_process| std::cmp::Reverse(background_process.cpu));
+        shares.background.sort_by_key(|process| std::cmp::Reverse(process.cpu));
         shares
     }
 }

@@ -6,7 +6,6 @@ use kettle_kernel::process::cpus_allowed;
 
 use super::line;
 
-/// The processors of both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cores {
     /// The server's, one for each worker.

@@ -14,7 +14,6 @@ pub struct Machine {
     pub processor: String,
     /// Family, model and stepping.
     pub processor_model: String,
-    /// Processors online.
     pub cpus: usize,
     /// Flags that matter here: `aes`, `vaes`, `avx512f`, `erms`, `fsrm`, `sha_ni`, `hypervisor` and the like.
     pub flags: Vec<String>,

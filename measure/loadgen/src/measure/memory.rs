@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use super::{gone, kibibytes, lacks, text};
 
-/// Memory at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     /// The server's processes, what they share divided among those that share it.

@@ -24,10 +24,11 @@ fn beneath(root: &Path, usage: &Usage) -> Vec<String> {
 }
 
 fn governor(governors: &[String]) -> Option<String> {
-    let other = governors.iter().find(|name| *name != "performance")?;
-    let count = governors.iter().filter(|name| *name != "performance").count();
+    let others = || governors.iter().filter(|name| *name != "performance");
+    let other = others().next()?;
     Some(format!(
-        "the frequency governor is `{other}`, not `performance`, on {count} of {} processors: they change their speed",
+        "the frequency governor is `{other}`, not `performance`, on {} of {} processors: they change their speed",
+        others().count(),
         governors.len()
     ))
 }
@@ -46,11 +47,9 @@ fn background(usage: &Usage) -> Option<String> {
     let names: Vec<String> = usage
         .background
         .iter()
-        .map(|background_process| {
-            (background_process, percent_of_core(background_process.cpu, usage))
-        })
+        .map(|process| (&process.name, percent_of_core(process.cpu, usage)))
         .filter(|(_, percent)| *percent >= NAMED_PERCENT_MIN)
-        .map(|(background_process, percent)| format!("{} {percent:.1} %", background_process.name))
+        .map(|(name, percent)| format!("{name} {percent:.1} %"))
         .collect();
     let who = if names.is_empty() { "all short-lived".to_owned() } else { names.join(", ") };
     Some(format!("other processes used {percent:.1} % of a core ({who})"))

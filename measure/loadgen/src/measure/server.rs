@@ -17,7 +17,6 @@ pub struct SystemUnderTest {
     processes: Vec<u32>,
 }
 
-/// The server's clocks and the machine's counters at one moment.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     at: Instant,
@@ -30,7 +29,6 @@ pub struct Snapshot {
     throttled: Throttled,
 }
 
-/// The usage between two snapshots.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
     pub elapsed: Duration,
@@ -50,7 +48,6 @@ pub struct Usage {
     pub others: Duration,
     /// The busiest of these, if they are still there; at most three.
     pub background: Vec<BackgroundProcess>,
-    /// The throttling of processors.
     pub throttled: Throttled,
     /// TCP segments sent again, machine-wide.
     pub retransmits: u64,
@@ -135,8 +132,7 @@ impl Snapshot {
         let then = &earlier.counters;
         let cpu = self.cpu.saturating_sub(earlier.cpu);
         let shares = self.census.since(&earlier.census);
-        let seen: Duration =
-            shares.background.iter().map(|background_process| background_process.cpu).sum();
+        let seen: Duration = shares.background.iter().map(|process| process.cpu).sum();
         // Compilers and shells come and go between two looks. Only the machine's ticks saw them; ticks that fall into an
         // interrupt are missing there, so this is never too much by more than a tick or two.
         let all = ticks(counted(now.times.of_processes(), then.times.of_processes()));

@@ -6,7 +6,6 @@ use kettle_kernel::tls_stat;
 
 use super::{lacks, text};
 
-/// The machine's counters at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counters {
     pub(super) times: Times,
@@ -78,7 +77,6 @@ fn retransmits(text: &str) -> Option<u64> {
     values.split_ascii_whitespace().nth(place)?.parse().ok()
 }
 
-/// A number of clock ticks as a time.
 pub(super) fn ticks(count: u64) -> Duration {
     TICK.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX))
 }

@@ -29,7 +29,7 @@ fn answers_are_whole_in_whatever_pieces_they_come() {
             assert!(!http2.is_complete());
             http2.take(piece, &mut |data| body.extend_from_slice(data)).unwrap();
         }
-        assert!(http2.is_complete() && !http2.is_leaving());
+        assert!(http2.is_complete() && !http2.is_leaving);
         assert_eq!(body, b"onethree");
         let mut due = Vec::new();
         frame(&mut due, SETTINGS, ACK, 0, &[]);

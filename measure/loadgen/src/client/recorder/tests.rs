@@ -16,7 +16,7 @@ fn what_was_due_in_the_warm_up_does_not_count() {
     recorder.succeeded(&success(start + Duration::from_millis(999), took));
     recorder.succeeded(&success(start + Duration::from_millis(1_000), took));
     recorder.failed(start, Failure::Reset);
-    assert_eq!((recorder.live().succeeded, recorder.live().failed), (3, 1));
+    assert_eq!((recorder.live.succeeded, recorder.live.failed), (3, 1));
     let from = start + Duration::from_secs(1);
     let outcome = outcome(&[recorder], vec![], from, None, Duration::from_secs(1)).unwrap();
     assert_eq!((outcome.attempted, outcome.succeeded, outcome.body_bytes), (1, 1, 10));
