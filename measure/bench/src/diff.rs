@@ -15,7 +15,6 @@ use crate::results::read::Results;
 use crate::results::{Clock, DOUBTED, Point, Sample, Value};
 use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict, rounds_to_decide};
 
-/// Two results files held against each other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diff {
     /// The clock of the figures of both.

@@ -11,12 +11,10 @@ pub struct Figure {
     /// The unit as it is printed.
     pub unit: &'static str,
     pub better: Better,
-    /// The phrase in sentences, if there is one.
     pub phrase: Option<Phrase>,
 }
 
-/// The words for a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Phrase {
     /// The verb of the server: `needs`.
     pub verb: &'static str,
@@ -36,9 +34,7 @@ pub enum Better {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PointAxis {
-    /// The key in a point.
     pub name: &'static str,
-    /// Its name in charts.
     pub label: &'static str,
     /// The unit as it is printed; empty for words and counts.
     pub unit: &'static str,

@@ -1,6 +1,6 @@
 //! Numbers, sizes and times as people read them: few digits, a unit that fits, sizes in powers of two.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use time::OffsetDateTime;
 
@@ -140,6 +140,11 @@ pub fn date(seconds: u64) -> String {
     let moment = OffsetDateTime::from_unix_timestamp(seconds.cast_signed());
     let moment = moment.unwrap_or(OffsetDateTime::UNIX_EPOCH);
     format!("{} {:02}:{:02} UTC", moment.date(), moment.hour(), moment.minute())
+}
+
+/// Now, in seconds since 1970.
+pub fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// A count of things with a comma between thousands: `1,234,567`.

@@ -22,4 +22,5 @@ mod varnish;
 pub use capability::{kernel_lacks, kernel_obstacle, unavailable};
 pub use error::PeerError;
 pub use find::{Found, at, find};
+pub(crate) use launch::on_cpus;
 pub use start::{Running, start};

@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use crate::figure;
 use crate::number;
 
-/// One line of a results file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "kebab-case")]
 pub enum Line {
@@ -33,7 +32,6 @@ pub enum Line {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// The version of this format.
     pub format: u32,
     /// Seconds since 1970-01-01 UTC.
     pub started: u64,
@@ -50,7 +48,6 @@ pub struct Run {
     pub clock: Clock,
 }
 
-/// The clock of a run's figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Clock {
@@ -87,7 +84,6 @@ pub struct SubjectLine {
 /// The axes of a sample and its values on them: `{"size": 65536, "k": 4, "key": "p256"}`.
 pub type Point = BTreeMap<String, Value>;
 
-/// A value on an axis.
 #[derive(Clone, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
@@ -112,7 +108,6 @@ pub struct Sample {
     /// Latency, as an HdrHistogram in V2 DEFLATE encoding, base64; microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<String>,
-    /// Failures by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failures: BTreeMap<String, u64>,
     /// The doubts about this sample, a sentence each.

@@ -42,7 +42,6 @@ pub struct Scenario {
     pub name: &'static str,
     /// Its name in reports.
     pub title: &'static str,
-    /// Its question, in one sentence.
     pub question: &'static str,
     /// The figures that answer the question, the first one first.
     pub headline: &'static [&'static str],

@@ -9,7 +9,6 @@ pub trait Word: Copy + PartialEq + 'static {
     /// Every choice with its word.
     const ALL: &'static [(Self, &'static str)];
 
-    /// Its word.
     fn word(self) -> &'static str {
         Self::ALL.iter().find(|(value, _)| *value == self).map_or("?", |(_, word)| word)
     }
@@ -24,6 +23,24 @@ pub trait Word: Copy + PartialEq + 'static {
         })
     }
 }
+
+/// Declares a choice with the word of each value behind it.
+macro_rules! words {
+    ($(#[$about:meta])* $vis:vis enum $name:ident {
+        $($(#[$of_value:meta])* $value:ident = $word:literal,)*
+    }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $vis enum $name {
+            $($(#[$of_value])* $value,)*
+        }
+
+        impl $crate::word::Word for $name {
+            const ALL: &'static [(Self, &'static str)] = &[$(($name::$value, $word)),*];
+        }
+    };
+}
+pub(crate) use words;
 
 impl Word for Cipher {
     const ALL: &'static [(Self, &'static str)] = &[

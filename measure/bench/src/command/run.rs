@@ -5,14 +5,13 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::list::names;
 use super::report::{page_beside, read};
 use super::screen::Screen;
 use crate::cli::{BenchArguments, BenchCommand, Cli, Command, RunArguments};
 use crate::command::output::{fail, print, print_line};
-use crate::number::date;
+use crate::number::{date, now};
 use crate::scenario::options::Options;
 use crate::scenario::run::{Ended, Request, run as run_scenarios};
 use crate::scenario::stop::Stop;
@@ -107,8 +106,7 @@ fn free_folder(date: &str) -> PathBuf {
 
 /// The day in UTC, as ISO 8601 writes it.
 fn today() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    date(seconds).chars().take(10).collect()
+    date(now()).chars().take(10).collect()
 }
 
 /// Behind the word it is said of.

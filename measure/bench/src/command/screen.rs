@@ -12,6 +12,7 @@ use crate::results::{self, Sample};
 use crate::scenario;
 use crate::scenario::event::{Event, Sampling};
 
+#[derive(Default)]
 pub(crate) struct Screen {
     is_terminal: bool,
     scenario: String,
@@ -24,15 +25,8 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// On standard error.
     pub(crate) fn new() -> Self {
-        Self {
-            is_terminal: io::stderr().is_terminal(),
-            scenario: String::new(),
-            drawn: 0,
-            shown: BTreeSet::new(),
-            counted: String::new(),
-        }
+        Self { is_terminal: io::stderr().is_terminal(), ..Self::default() }
     }
 
     pub(crate) fn show(&mut self, event: Event<'_>) {

@@ -2,10 +2,8 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
-/// The URL to ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Url {
-    /// True if it is asked over TLS.
     pub(crate) is_secure: bool,
     /// A name or an address, without brackets.
     pub(crate) host: String,
@@ -53,7 +51,6 @@ impl Url {
         Ok(Self { is_secure, host: host.to_owned(), port, path })
     }
 
-    /// Returns its address.
     pub(crate) fn resolve(&self) -> Result<SocketAddr, String> {
         let Self { host, port, .. } = self;
         let found = (host.as_str(), *port).to_socket_addrs();

@@ -7,20 +7,15 @@ use super::{DiffRow, words};
 use crate::figure::{Better, Figure};
 use crate::stats::comparison::Verdict;
 
-/// The part of a figure that may change unnoticed.
-enum Tolerance {
-    Part(f64),
-    /// So much, in the figure's unit.
-    Absolute(f64),
-}
-
 /// Same, better or worse; never undecided.
 pub(crate) fn verdict(figure: &Figure, a: f64, b: f64) -> Verdict {
     let difference = b - a;
-    let is_same = match tolerance(figure) {
-        Tolerance::Part(part) => difference.abs() <= part * a.abs(),
-        Tolerance::Absolute(most) => difference.abs() <= most,
+    let tolerated = match figure.name {
+        "aes_blocks_per_byte" => 0.005 * a.abs(),
+        "copied_bytes_per_byte" | "zeroed_bytes_per_byte" => 0.05,
+        _ => 0.02 * a.abs(),
     };
+    let is_same = difference.abs() <= tolerated;
     match (is_same, figure.better) {
         (true, _) | (_, Better::Neither) => Verdict::Same,
         (false, Better::Higher) if difference > 0.0 => Verdict::Better,
@@ -51,14 +46,6 @@ fn without_copies(row: &DiffRow) -> String {
     let mut point = words(&row.point);
     point.retain(|(axis, _)| *axis != COPIES);
     format!("{:?}", (&row.scenario, &row.subject, &row.part, point, row.figure.name))
-}
-
-fn tolerance(figure: &Figure) -> Tolerance {
-    match figure.name {
-        "aes_blocks_per_byte" => Tolerance::Part(0.005),
-        "copied_bytes_per_byte" | "zeroed_bytes_per_byte" => Tolerance::Absolute(0.05),
-        _ => Tolerance::Part(0.02),
-    }
 }
 
 /// The axis that says whether the processor has fast string copies.

@@ -20,7 +20,6 @@ use tokio::sync::oneshot;
 use tokio::task::{self, LocalSet};
 use tokio::time;
 
-/// A running backend. Dropping it stops it.
 #[derive(Debug)]
 pub struct Backend {
     pub address: SocketAddr,

@@ -128,7 +128,6 @@ fn kernel_tls(program: Program, found: &Found) -> Option<String> {
     }
 }
 
-/// Why this kernel does not encrypt the offered suite.
 pub fn kernel_lacks(offer: &Offer) -> Option<String> {
     let capabilities = capabilities();
     if let Some(reason) = capabilities.tx_reason() {

@@ -40,7 +40,6 @@ pub fn template(program: Program, role: Role) -> &'static str {
     }
 }
 
-/// The configuration file's name in its folder.
 pub fn file_name(program: Program) -> &'static str {
     match program {
         Program::Kettle => "kettle.toml",
@@ -106,7 +105,7 @@ fn common(input: &ConfigInput<'_>) -> Words {
         ("CERTIFICATE", identity.certificate.display().to_string()),
         ("KEY", identity.key.display().to_string()),
         ("CERTIFICATE_AND_KEY", identity.both.display().to_string()),
-        ("BACKEND", setup.backend.map(|backend| backend.to_string()).unwrap_or_default()),
+        ("BACKEND", setup.backend_address()),
     ]
 }
 
@@ -148,7 +147,6 @@ fn fill(template: &str, words: &Words) -> Result<String, String> {
     Ok(filled)
 }
 
-/// True if a text is a template.
 pub fn has_placeholder(text: &str) -> bool {
     text.lines().any(|line| placeholder(line).is_some())
 }

@@ -1,7 +1,7 @@
 //! Waiting for other processes with a deadline, and ending those a server consists of.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -96,14 +96,8 @@ pub fn output(command: &mut Command) -> io::Result<String> {
         child.wait()?;
         return Err(io::ErrorKind::TimedOut.into());
     }
-    let mut said = Vec::new();
-    if let Some(stream) = &mut child.stdout {
-        stream.take(OUTPUT_BYTES_MAX).read_to_end(&mut said)?;
-    }
-    if let Some(stream) = &mut child.stderr {
-        stream.take(OUTPUT_BYTES_MAX).read_to_end(&mut said)?;
-    }
-    Ok(String::from_utf8_lossy(&said).into_owned())
+    let output = child.wait_with_output()?;
+    Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
 }
 
 fn pid(number: u32) -> io::Result<Pid> {
@@ -115,7 +109,6 @@ fn pid(number: u32) -> io::Result<Pid> {
 pub(super) const START_PATIENCE: Duration = Duration::from_secs(20);
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 const OUTPUT_PATIENCE: Duration = Duration::from_secs(10);
-const OUTPUT_BYTES_MAX: u64 = 64 * 1024;
 
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,6 @@ use super::release::{self, Release};
 use super::subject::Program;
 use crate::word::Word;
 
-/// A server program of this machine.
 #[derive(Clone, Debug)]
 pub struct Found {
     pub program: Program,
@@ -62,7 +61,6 @@ pub fn at(program: Program, executable: &Path) -> Result<Found, String> {
     described(bare(program, executable.to_owned()))
 }
 
-/// Asks it what it is.
 fn described(mut found: Found) -> Result<Found, String> {
     let program = found.program;
     let said = exit::output(found.command().arg(version_argument(program)))

@@ -20,12 +20,10 @@ pub(super) struct Launched(Child);
 
 /// The conditions under which a process counts as launched.
 pub(super) struct Awaited<'l> {
-    /// Its name in messages.
     pub(super) program: &'l str,
     pub(super) address: SocketAddr,
     /// The number of its processes, workers included.
     pub(super) processes: usize,
-    /// The file of its messages.
     pub(super) log: &'l Path,
 }
 
@@ -52,7 +50,6 @@ impl Launched {
         }
     }
 
-    /// Its processes, the first one first.
     pub(super) fn processes(&self) -> Vec<u32> {
         exit::group(self.0.id())
     }
@@ -85,17 +82,21 @@ impl Drop for Launched {
     }
 }
 
-/// On processors, which a process inherits from the thread that starts it: a thread of its own leaves those of all others alone.
 fn spawn_apart(command: &mut Command, cpus: &[usize]) -> io::Result<Child> {
     // A group of its own is what stops it with all it started, and keeps a Ctrl-C at the terminal from stopping it early.
     command.process_group(0);
-    thread::scope(|scope| {
-        let spawning = scope.spawn(|| {
-            process::keep_to_cpus(cpus)?;
-            command.spawn()
-        });
-        spawning.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
-    })
+    on_cpus(cpus, || command.spawn())
+}
+
+/// Runs something that starts a process, which inherits its processors from the thread that does: one of its own leaves those of
+/// all others alone.
+pub(crate) fn on_cpus<T: Send>(
+    cpus: &[usize],
+    start: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
+    let start = || process::keep_to_cpus(cpus).and_then(|()| start());
+    let started = thread::scope(|scope| scope.spawn(start).join());
+    started.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
 }
 
 /// An address nobody listens on. Somebody may take it before the server does; the server then ends and says so.

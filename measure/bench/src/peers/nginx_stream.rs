@@ -27,7 +27,6 @@ impl NginxStream {
         }
     }
 
-    /// The file to be loaded.
     pub(super) fn module(&self) -> Option<&Path> {
         match self {
             Self::Module(module) => Some(module),

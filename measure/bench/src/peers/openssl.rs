@@ -12,7 +12,6 @@ pub fn version(version: Version) -> &'static str {
     }
 }
 
-/// The TLS 1.3 suite.
 pub fn suite_tls13(cipher: Cipher) -> &'static str {
     match cipher {
         Cipher::Aes128Gcm => "TLS_AES_128_GCM_SHA256",

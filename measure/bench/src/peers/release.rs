@@ -26,7 +26,6 @@ impl Release {
             .find_map(|(at, _)| Self::parse(text.get(at + word.len()..)?.trim_start()))
     }
 
-    /// True if it is this version or a later one.
     pub fn is_at_least(&self, numbers: &[u32]) -> bool {
         self.numbers.as_slice() >= numbers
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use kettle_loadgen::offer::Offer;
 
-use crate::word::Word;
+use crate::word::{Word, words};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Subject {
@@ -16,44 +16,49 @@ pub struct Subject {
     pub role: Role,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Program {
-    Kettle,
-    Nginx,
-    Haproxy,
-    /// hitch, the successor of stud.
-    Hitch,
-    Stunnel,
+words! {
+    #[derive(Hash, PartialOrd, Ord)]
+    pub enum Program {
+        Kettle = "kettle",
+        Nginx = "nginx",
+        Haproxy = "haproxy",
+        /// hitch, the successor of stud.
+        Hitch = "hitch",
+        Stunnel = "stunnel",
+    }
 }
 
-/// The place where records are encrypted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum SubjectPath {
-    /// Nowhere: plain HTTP, the floor.
-    Plain,
-    /// In the server's process.
-    User,
-    /// In the kernel, from the server's buffers.
-    KernelWrite,
-    /// In the kernel, from the page cache.
-    KernelSendfile,
-    /// In the kernel, from the backend's socket.
-    KernelSplice,
-    /// A place that kettle chooses.
-    Auto,
+words! {
+    /// The place where records are encrypted.
+    #[derive(Hash, PartialOrd, Ord)]
+    pub enum SubjectPath {
+        /// Nowhere: plain HTTP, the floor.
+        Plain = "plain",
+        /// In the server's process.
+        User = "user",
+        /// In the kernel, from the server's buffers.
+        KernelWrite = "kernel-write",
+        /// In the kernel, from the page cache.
+        KernelSendfile = "kernel-sendfile",
+        /// In the kernel, from the backend's socket.
+        KernelSplice = "kernel-splice",
+        /// A place that kettle chooses.
+        Auto = "auto",
+    }
 }
 
-/// The role of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Role {
-    /// It has the bodies itself: files, or a response in memory.
-    Files,
-    /// It ends TLS before a plain backend, which is the same for all.
-    Terminator,
-    /// It keeps the responses of that backend on the disk, and answers from there.
-    Cache,
-    /// It passes requests to a backend and its responses back, over connections that stay.
-    Proxy,
+words! {
+    #[derive(Hash, PartialOrd, Ord)]
+    pub enum Role {
+        /// It has the bodies itself: files, or a response in memory.
+        Files = "files",
+        /// It ends TLS before a plain backend, which is the same for all.
+        Terminator = "terminator",
+        /// It keeps the responses of that backend on the disk, and answers from there.
+        Cache = "cache",
+        /// It passes requests to a backend and its responses back, over connections that stay.
+        Proxy = "proxy",
+    }
 }
 
 /// The setup of a server. The same for all subjects of a comparison, but for the port.
@@ -78,6 +83,11 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// The backend's address as configurations have it; nothing where there is none.
+    pub fn backend_address(&self) -> String {
+        self.backend.map(|backend| backend.to_string()).unwrap_or_default()
+    }
+
     /// The number of its processors the server can keep busy: a configuration of the operator's own says by itself how many
     /// workers there are.
     pub fn cpus_used(&self) -> usize {
@@ -107,15 +117,16 @@ pub const OURS: &[&str] = &[
     "kettle proxy user",
 ];
 
-/// The key of a certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum CertificateKey {
-    Rsa2048,
-    Rsa3072,
-    Rsa4096,
-    P256,
-    /// Ed25519; TLS 1.2 clients rarely take it.
-    Ed25519,
+words! {
+    #[derive(Hash, PartialOrd, Ord)]
+    pub enum CertificateKey {
+        P256 = "p256",
+        Rsa2048 = "rsa2048",
+        Rsa3072 = "rsa3072",
+        Rsa4096 = "rsa4096",
+        /// Ed25519; TLS 1.2 clients rarely take it.
+        Ed25519 = "ed25519",
+    }
 }
 
 impl fmt::Display for Program {
@@ -158,44 +169,4 @@ impl fmt::Display for Subject {
             (Role::Files, _) => write!(f, " {}", self.path.word()),
         }
     }
-}
-
-impl Word for CertificateKey {
-    const ALL: &'static [(Self, &'static str)] = &[
-        (CertificateKey::P256, "p256"),
-        (CertificateKey::Rsa2048, "rsa2048"),
-        (CertificateKey::Rsa3072, "rsa3072"),
-        (CertificateKey::Rsa4096, "rsa4096"),
-        (CertificateKey::Ed25519, "ed25519"),
-    ];
-}
-
-impl Word for Program {
-    const ALL: &'static [(Self, &'static str)] = &[
-        (Program::Kettle, "kettle"),
-        (Program::Nginx, "nginx"),
-        (Program::Haproxy, "haproxy"),
-        (Program::Hitch, "hitch"),
-        (Program::Stunnel, "stunnel"),
-    ];
-}
-
-impl Word for SubjectPath {
-    const ALL: &'static [(Self, &'static str)] = &[
-        (SubjectPath::Plain, "plain"),
-        (SubjectPath::User, "user"),
-        (SubjectPath::KernelWrite, "kernel-write"),
-        (SubjectPath::KernelSendfile, "kernel-sendfile"),
-        (SubjectPath::KernelSplice, "kernel-splice"),
-        (SubjectPath::Auto, "auto"),
-    ];
-}
-
-impl Word for Role {
-    const ALL: &'static [(Self, &'static str)] = &[
-        (Role::Files, "files"),
-        (Role::Terminator, "terminator"),
-        (Role::Cache, "cache"),
-        (Role::Proxy, "proxy"),
-    ];
 }

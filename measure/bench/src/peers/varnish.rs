@@ -13,7 +13,6 @@ use super::launch::{self, Awaited, Launched};
 use super::release::Release;
 use super::subject::Setup;
 
-/// A Varnish that runs.
 #[derive(Debug)]
 pub(super) struct Varnish {
     /// The address where it takes plain HTTP.
@@ -43,7 +42,6 @@ impl Varnish {
         Ok(Self { address, config, launched })
     }
 
-    /// Its two processes.
     pub(super) fn processes(&self) -> Vec<u32> {
         self.launched.processes()
     }

@@ -17,7 +17,6 @@ pub struct Bars {
     pub value_is_first: bool,
 }
 
-/// Bars under one heading.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// The heading, empty if there is only one group.
@@ -32,7 +31,6 @@ pub struct Bar {
     pub style: Style,
     /// The ends of the parts, from left to right.
     pub ends: Vec<f64>,
-    /// The interval of the whole.
     pub interval: (f64, f64),
 }
 

@@ -8,12 +8,10 @@ use super::speech;
 use super::trust::Trust;
 use super::verdict::{self, Outcome, PageVerdict, VerdictCell};
 
-/// An answer to be shown to others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
     /// As a picture, 1,200 by 630 pixels.
     pub svg: String,
-    /// As text.
     pub markdown: String,
 }
 
@@ -118,7 +116,6 @@ const HEIGHT: f64 = 630.0;
 const EDGE: f64 = 48.0;
 const TITLE: f64 = 34.0;
 const SMALL: f64 = 13.5;
-/// The number of lines there are at the foot.
 const LINES_MAX: usize = 4;
 /// More columns than this cannot be read.
 const PEERS_MAX: usize = 5;

@@ -49,7 +49,6 @@ impl Part {
         Self { group: String::new(), label: label.into(), picture }
     }
 
-    /// Writes its content, with its heading.
     pub fn title(&self) -> String {
         let words = [self.label.as_str(), self.group.as_str()];
         words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")

@@ -2,9 +2,8 @@
 
 use super::sampling::Samples;
 use crate::results::read::Results;
-use crate::results::{Absent, Clock, Run, SubjectLine};
+use crate::results::{Absent, Clock, Run, Sample, SubjectLine};
 
-/// A results file by scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Gathered<'a> {
     /// The run, and each time it was resumed.
@@ -13,14 +12,11 @@ pub struct Gathered<'a> {
     pub scenarios: Vec<ScenarioResults<'a>>,
 }
 
-/// The results of one scenario in a file.
 #[derive(Clone, Debug, Default)]
 pub struct ScenarioResults<'a> {
     pub name: &'a str,
-    /// True if its figures count work.
     pub is_work: bool,
     pub rules: Vec<&'a str>,
-    /// The servers as they were started.
     pub subjects: Vec<&'a SubjectLine>,
     pub samples: Samples<'a>,
     pub absent: Vec<&'a Absent>,
@@ -60,6 +56,10 @@ impl<'a> Gathered<'a> {
     /// True if the figures count work and not time.
     pub fn is_work(&self) -> bool {
         self.runs.iter().any(|run| run.clock == Clock::Work)
+    }
+
+    pub fn samples(&self) -> impl Iterator<Item = &'a Sample> {
+        self.scenarios.iter().flat_map(|scenario| scenario.samples.iter())
     }
 
     fn scenario(&mut self, name: &'a str) -> &mut ScenarioResults<'a> {

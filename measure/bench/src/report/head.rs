@@ -54,7 +54,6 @@ fn in_a_line(words: &[String]) -> String {
     known.collect::<Vec<_>>().join(" · ")
 }
 
-/// Writes the top.
 pub fn write(
     page: &mut Markup,
     title: &str,
@@ -129,8 +128,7 @@ fn write_facts(page: &mut Markup, file: &Gathered, known: &mut Vec<(&'static str
 
 pub fn write_foot(page: &mut Markup, files: &[Gathered]) {
     page.raw("<footer id=\"provenance\"><h2>Where this comes from</h2>");
-    let samples =
-        files.iter().flat_map(|file| &file.scenarios).map(|scenario| scenario.samples.len()).sum();
+    let samples = files.iter().flat_map(Gathered::samples).count();
     page.element("p", &[], &format!("{}.", number::counted(samples, "sample", "samples")));
     let mut known = Vec::new();
     for file in files {

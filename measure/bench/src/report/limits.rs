@@ -22,7 +22,6 @@ pub fn write(page: &mut Markup, files: &[Gathered]) {
     page.raw("</section>");
 }
 
-/// Returns the limits by the machine.
 fn of_machine(file: &Gathered) -> Vec<String> {
     let Some(run) = file.runs.first() else { return Vec::new() };
     let machine = &run.machine;
@@ -61,7 +60,6 @@ fn of_machine(file: &Gathered) -> Vec<String> {
     limits
 }
 
-/// Returns the limits by the samples.
 fn of_samples(file: &Gathered) -> Vec<String> {
     let mut limits = Vec::new();
     let mut few = Vec::new();
@@ -139,9 +137,7 @@ fn first_of(things: &[&str]) -> String {
 }
 
 fn write_warnings(page: &mut Markup, files: &[Gathered]) {
-    let samples = || {
-        files.iter().flat_map(|file| &file.scenarios).flat_map(|scenario| scenario.samples.iter())
-    };
+    let samples = || files.iter().flat_map(Gathered::samples);
     // Most have a number of their own, so the first of a kind stands for all.
     let mut counted: BTreeMap<String, (&str, usize)> = BTreeMap::new();
     for warning in samples().flat_map(|sample| &sample.warnings) {

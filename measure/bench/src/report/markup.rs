@@ -6,7 +6,6 @@ use std::fmt::Write;
 #[derive(Clone, Debug, Default)]
 pub struct Markup(String);
 
-/// Names and values of a tag's attributes.
 pub type Attributes<'a> = &'a [(&'static str, &'a str)];
 
 impl Markup {
@@ -44,7 +43,6 @@ impl Markup {
         self.close(tag);
     }
 
-    /// Appends markup that was built elsewhere.
     pub fn append(&mut self, other: &Markup) {
         self.0.push_str(&other.0);
     }

@@ -34,7 +34,6 @@ pub struct Curve {
     pub points: Vec<PlotPoint>,
 }
 
-/// A point of a curve with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlotPoint {
     pub x: f64,
@@ -43,7 +42,6 @@ pub struct PlotPoint {
     pub high: f64,
 }
 
-/// A place on the axis worth naming.
 #[derive(Clone, Debug)]
 pub struct Mark {
     pub x: f64,
@@ -52,7 +50,6 @@ pub struct Mark {
     pub style: Style,
 }
 
-/// The inside of a panel.
 #[derive(Clone, Copy)]
 struct Frame {
     left: f64,
@@ -62,7 +59,6 @@ struct Frame {
 }
 
 impl Plot {
-    /// Panels without marks.
     pub fn new(x: Axis, panels: Vec<Panel>) -> Self {
         Self { x, panels, marks: Vec::new() }
     }
@@ -235,7 +231,6 @@ impl Plot {
 }
 
 impl Panel {
-    /// Nothing but curves.
     pub fn new(y: Axis, curves: Vec<Curve>) -> Self {
         Self { y, curves, guides: Vec::new(), envelope: Vec::new() }
     }

@@ -71,7 +71,6 @@ fn is_same_point(a: &Sample, b: &Sample) -> bool {
 /// The word in a name by which the server chooses, whatever it does.
 const AUTO: &str = " auto";
 
-/// The figures of a server's costs.
 const COSTS: &[&str] = &[
     figure::CPU_NS_PER_REQUEST.name,
     figure::CPU_US_PER_TRANSACTION.name,

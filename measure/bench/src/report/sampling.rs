@@ -9,7 +9,6 @@ use crate::figure;
 use crate::results::{Sample, Value, distinct};
 use crate::stats::Estimate;
 
-/// Some samples of a scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Samples<'a>(Vec<&'a Sample>);
 
@@ -66,7 +65,6 @@ impl<'a> Samples<'a> {
         names
     }
 
-    /// The values on an axis, in order.
     pub fn values(&self, axis: &str) -> Vec<Value> {
         let mut values = distinct(self.iter().filter_map(|sample| sample.point.get(axis)));
         values.sort_by(|a, b| order(a, b));
@@ -168,7 +166,6 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// A value on an axis in words.
 pub fn describe(axis: &str, value: &Value) -> String {
     let number = match value {
         Value::Word(word) => return described_word(axis, word),

@@ -1,6 +1,5 @@
 //! The looks of a subject in every chart: a colour for its program, a dash and a marker for where it encrypts.
 
-/// The looks of one line, dot or bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// The class that sets its colour.
@@ -52,7 +51,6 @@ impl Style {
 
     pub const FAILED: Style = Style { colour: "c-bad", stroke: "p-user", marker: Marker::None };
 
-    /// The same without points.
     pub fn unmarked(self) -> Self {
         Self { marker: Marker::None, ..self }
     }

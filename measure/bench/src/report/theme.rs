@@ -30,7 +30,6 @@ const COLOURS: &[Colour] = &[
 const PAGE: &str = include_str!("page.css");
 const CHART: &str = include_str!("chart.css");
 
-/// The style of a whole page.
 pub fn page_style(page: &mut Markup) {
     page.raw("<style>:root{color-scheme:light dark;");
     for (name, light, _) in COLOURS {

@@ -14,7 +14,6 @@ pub struct Trust {
     pub first: Option<String>,
     pub level: &'static str,
     pub reasons: Vec<String>,
-    /// The warning about kernel TLS.
     pub kernel: Option<String>,
 }
 
@@ -26,8 +25,7 @@ pub fn assess(files: &[Gathered], verdict: &PageVerdict, scatter: Option<f64>) -
         let reasons = vec!["work was counted under an emulator, which repeats exactly".to_owned()];
         return Trust { first: None, level: "as counts, not as time", reasons, kernel };
     }
-    let samples =
-        || timed().flat_map(|file| &file.scenarios).flat_map(|scenario| scenario.samples.iter());
+    let samples = || timed().flat_map(Gathered::samples);
     let all = samples().count();
     let doubtful = samples().filter(|s| !s.warnings.is_empty()).count();
     let limited = samples().filter(|sample| is_limited(sample)).count();
@@ -60,10 +58,7 @@ pub fn assess(files: &[Gathered], verdict: &PageVerdict, scatter: Option<f64>) -
             number::percent(scatter - 1.0)
         ));
     }
-    let has_warning = |file: &Gathered| {
-        let mut samples = file.scenarios.iter().flat_map(|scenario| scenario.samples.iter());
-        samples.any(|sample| !sample.warnings.is_empty())
-    };
+    let has_warning = |file: &Gathered| file.samples().any(|sample| !sample.warnings.is_empty());
     let first = timed().all(has_warning);
     let first = first.then(|| "This machine gave no run without warnings.".to_owned());
     let machine = if is_shared { "a virtual machine with " } else { "a machine with " };
@@ -93,15 +88,12 @@ fn kernel(files: &[Gathered]) -> Option<String> {
     if runs().any(|run| carries(run)) {
         return None;
     }
+    let lacking =
+        "Kernel TLS is unproven here: this machine's kernel has none, so its paths have no times.";
     let counted = "What is counted of these paths is work under an emulator, and work is not time.";
     match (has_time, has_work) {
-        (true, true) => Some(format!(
-            "Kernel TLS is unproven here: this machine's kernel has none, so its paths have no times. {counted}"
-        )),
-        (true, false) => Some(
-            "Kernel TLS is unproven here: this machine's kernel has none, so its paths have no times."
-                .to_owned(),
-        ),
+        (true, true) => Some(format!("{lacking} {counted}")),
+        (true, false) => Some(lacking.to_owned()),
         (false, true) => Some(format!("Kernel TLS is unproven here as time. {counted}")),
         (false, false) => None,
     }

@@ -42,12 +42,10 @@ pub struct VerdictRow {
     pub cells: Vec<Option<VerdictCell>>,
 }
 
-/// Ours beside another program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VerdictCell {
     /// Ours as a multiple of theirs.
     pub ratio: Interval,
-    /// The outcome.
     pub outcome: Outcome,
     /// The number of rounds the side with fewer has.
     pub rounds: usize,
@@ -57,7 +55,6 @@ pub struct VerdictCell {
     pub subjects: (String, String),
 }
 
-/// The outcome of a ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Ours needs less.
@@ -240,7 +237,6 @@ fn cell_of(ours: &[f64], theirs: &[f64]) -> Option<VerdictCell> {
     Some(VerdictCell { ratio, outcome, rounds, values, subjects: (String::new(), String::new()) })
 }
 
-/// The number of parts a headline has.
 const HEADLINE_PARTS: usize = 2;
 /// These serve no files: they decrypt and pass on.
 const RELAYS: &[&str] = &["hitch", "stunnel"];

@@ -85,15 +85,8 @@ fn to_text(line: &Line) -> io::Result<String> {
 
 fn without_odd_figures(sample: &Sample) -> Sample {
     let mut sample = sample.clone();
-    let odd: Vec<String> = sample
-        .figures
-        .iter()
-        .filter(|(_, value)| !value.is_finite())
-        .map(|(name, _)| name.clone())
-        .collect();
-    for name in odd {
-        sample.figures.remove(&name);
-        sample.warnings.push(format!("{name} came out as no number and is left out"));
-    }
+    let odd = sample.figures.extract_if(.., |_, value| !value.is_finite());
+    let warning = |(name, _)| format!("{name} came out as no number and is left out");
+    sample.warnings.extend(odd.map(warning));
     sample
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use kettle_loadgen::load::Load;
 use kettle_loadgen::measure::cores::Cores;
 
 use super::capacity;
@@ -21,7 +22,6 @@ use crate::report::plot::PlotPoint;
 use crate::report::sampling::Samples;
 use crate::results::{self, Absent, DOUBTED, Line, Point, Sample, SubjectLine, Value};
 
-/// One run of one scenario.
 pub struct Bench<'a> {
     pub options: &'a Options,
     pub cores: &'a Cores,
@@ -70,7 +70,6 @@ impl<'a> Bench<'a> {
         self.plan(&keys, each);
     }
 
-    /// The keys of rounds over servers at points.
     pub fn keys(&self, servers: &[StartedServer], points: &[Point], rounds: u32) -> Vec<Key> {
         let at_point = |point| {
             interleaved(rounds, servers).map(move |(round, it)| self.key_of(it, point, round))
@@ -139,19 +138,19 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// The same at each of these sizes of bodies, each sample taking about so long.
+    /// The same at each of these sizes of bodies, by a load that lasts so long behind its warm-up.
     pub fn interleave_sizes(
         &mut self,
         servers: &[StartedServer],
         sizes: &[u64],
-        (rounds, each): (u32, Duration),
-        mut measure: impl FnMut(&mut Self, &StartedServer, u64, &Key) -> Result<Measured, BenchError>,
+        (rounds, time): (u32, Duration),
+        load: impl Fn(&Self, &StartedServer, u64) -> Load,
     ) -> Result<(), BenchError> {
         let points: Vec<Point> = sizes.iter().map(|size| at("size", *size)).collect();
-        self.plan_rounds(servers, &points, rounds, each);
+        self.plan_rounds(servers, &points, rounds, WARM_UP + time);
         for (size, point) in sizes.iter().zip(&points) {
             self.interleave(servers, point, rounds, |bench, server, key| {
-                measure(bench, server, *size, key)
+                bench.measure(server, &load(bench, server, *size), key)
             })?;
         }
         Ok(())
@@ -180,7 +179,6 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Writes a sample down.
     pub fn record(&mut self, sample: Sample, took: Duration) -> Result<(), BenchError> {
         self.remaining.took(took);
         self.record_part(sample)
@@ -225,7 +223,6 @@ impl<'a> Bench<'a> {
         (self.on_event)(Event::Note(text));
     }
 
-    /// Tells the user what takes a moment.
     pub fn preparing(&mut self, text: &str) {
         (self.on_event)(Event::Preparing(text));
     }
@@ -276,11 +273,9 @@ impl<'a> Bench<'a> {
         let usual = self.options.effort.pick(vec![1000], vec![1000, 10_000], vec![1000, 10_000]);
         let mut held = Vec::new();
         for connections in self.options.connections.clone().unwrap_or(usual) {
-            let refused = match self.backend {
-                Some(_) => capacity::refuse_tunnels(connections),
-                None => capacity::refuse_connections(connections),
-            };
-            match refused {
+            // A terminator has both ends of each, and so has this process, where client and backend are.
+            let sockets_each = if self.backend.is_some() { 2 } else { 1 };
+            match capacity::refuse(connections, sockets_each) {
                 Some(why) => self.absent(format!("{connections} connections"), why)?,
                 None => held.push(connections),
             }
@@ -290,15 +285,16 @@ impl<'a> Bench<'a> {
 
     /// Refuses more connections than this process and a server of the same limits can have open.
     pub fn require_descriptors(&self, connections: u32) -> Result<(), BenchError> {
-        capacity::refuse_connections(connections)
-            .map_or(Ok(()), |why| Err(BenchError::Refused(why)))
+        capacity::refuse(connections, 1).map_or(Ok(()), |why| Err(BenchError::Refused(why)))
     }
 }
+
+/// Before a steady load is counted.
+pub const WARM_UP: Duration = Duration::from_millis(500);
 
 /// The number of times a sample is measured at most until it is plausible.
 const TRIES_MAX: u32 = 3;
 
-/// A point with one axis.
 pub fn at(axis: &str, value: u64) -> Point {
     Point::from([(axis.to_owned(), Value::Number(value as f64))])
 }

@@ -8,12 +8,11 @@ use std::time::Duration;
 use kettle_loadgen::load::{Arrivals, End, Load, LoadModel, Reuse};
 
 use super::Scenario;
-use super::bench::{Bench, StartedServer, at};
+use super::bench::{Bench, StartedServer, WARM_UP, at};
 use super::choose::{self, cache, files};
 use super::error::BenchError;
 use super::heed::Takes;
 use super::options::Options;
-use super::server::WARM_UP;
 use crate::figure;
 use crate::number;
 use crate::peers::backend::{Backend, PACED_TIME};

@@ -5,17 +5,9 @@ pub use kettle_kernel::process::cpus_allowed;
 use rustix::process::{Resource, getrlimit};
 
 /// Returns the message if so many connections at once are more than this process and a server started by it may have open.
-pub fn refuse_connections(connections: u32) -> Option<String> {
-    too_many(connections, 1, limit())
-}
-
-/// The same through a terminator: it has both ends of each, and so has this process, where client and backend are.
-pub fn refuse_tunnels(connections: u32) -> Option<String> {
-    too_many(connections, 2, limit())
-}
-
-fn limit() -> u64 {
-    getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX)
+pub fn refuse(connections: u32, sockets_each: u64) -> Option<String> {
+    let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    too_many(connections, sockets_each, limit)
 }
 
 fn too_many(connections: u32, sockets_each: u64, limit: u64) -> Option<String> {

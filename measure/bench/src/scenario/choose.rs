@@ -7,9 +7,6 @@ use crate::results::distinct;
 use crate::word::Word;
 
 /// Those of `usual`, or what was asked for of all there are. A choice the user left open keeps the values it has in `usual`.
-///
-/// # Errors
-/// [`BenchError::Refused`] if no server does all that the user asks for.
 pub fn subjects(usual: &[Subject], options: &Options) -> Result<Vec<Subject>, BenchError> {
     let is_wanted = |subject: &Subject| {
         is_in(&options.servers, usual, subject, |it| it.program)

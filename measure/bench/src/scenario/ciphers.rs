@@ -7,8 +7,7 @@ use super::bench::Bench;
 use super::choose::{self, files};
 use super::error::BenchError;
 use super::heed::Takes;
-use super::options::{Options, first};
-use super::server::WARM_UP;
+use super::options::Options;
 use crate::figure;
 use crate::number;
 use crate::peers::subject::{Program, Subject, SubjectPath};
@@ -29,7 +28,7 @@ fn rules(options: &Options) -> Vec<String> {
     vec![format!(
         "Suites compared: {}. {CONNECTIONS} keep-alive connections fetch bodies of {}; {} rounds of {} each.",
         suites(options).iter().map(|suite| suite.word()).collect::<Vec<_>>().join(", "),
-        number::size(size(options)),
+        number::size(options.size_or(BODY_BYTES)),
         options.rounds_or(ROUNDS),
         number::time(options.seconds_or(SECONDS)),
     )]
@@ -37,7 +36,7 @@ fn rules(options: &Options) -> Vec<String> {
 
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let options = bench.options;
-    let size = size(options);
+    let size = options.size_or(BODY_BYTES);
     let wanted = choose::subjects(USUAL, options)?;
     bench.make_site(&[size])?;
     let mut servers = Vec::new();
@@ -47,10 +46,10 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
         let axis = Point::from([("suite".to_owned(), Value::Word(suite.word().to_owned()))]);
         servers.extend(bench.start_all(&wanted, &setup, &axis)?);
     }
-    let rounds = (options.rounds_or(ROUNDS), WARM_UP + options.seconds_or(SECONDS));
-    bench.interleave_sizes(&servers, &[size], rounds, |bench, server, size, key| {
-        let load = bench.steady_load(server, size, CONNECTIONS, bench.options.seconds_or(SECONDS));
-        bench.measure(server, &load, key)
+    let time = options.seconds_or(SECONDS);
+    let rounds = options.rounds_or(ROUNDS);
+    bench.interleave_sizes(&servers, &[size], (rounds, time), |bench, server, size| {
+        bench.steady_load(server, size, CONNECTIONS, time)
     })
 }
 
@@ -58,10 +57,7 @@ fn suites(options: &Options) -> Vec<Cipher> {
     options.suites.clone().unwrap_or_else(|| Cipher::ALL.to_vec())
 }
 
-fn size(options: &Options) -> u64 {
-    first(&options.sizes).unwrap_or(1 << 20)
-}
-
+const BODY_BYTES: u64 = 1 << 20;
 const ROUNDS: [u32; 3] = [3, 7, 15];
 const SECONDS: [u64; 3] = [2, 5, 10];
 const CONNECTIONS: u32 = 16;

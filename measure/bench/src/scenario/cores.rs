@@ -9,9 +9,6 @@ use super::error::BenchError;
 use super::options::Options;
 
 /// Processors for servers and client.
-///
-/// # Errors
-/// [`BenchError::Refused`] if there are too few processors, or the user names one that cannot be had.
 pub fn choose(options: &Options) -> Result<Cores, BenchError> {
     let allowed = cpus_allowed();
     match (&options.server_cpus, &options.client_cpus) {

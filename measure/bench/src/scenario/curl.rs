@@ -1,31 +1,22 @@
 //! A download by curl, as people try it by hand, told as the outcome of a load.
 
 use std::process::Command;
-use std::thread;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use kettle_kernel::process::keep_to_cpus;
 use kettle_loadgen::client::Outcome;
 use kettle_loadgen::client::outcome::Delivered;
 use kettle_loadgen::load::Load;
 use kettle_tls::Version;
 
 use super::error::BenchError;
-use crate::peers::openssl;
 use crate::peers::subject::CertificateKey;
+use crate::peers::{self, openssl};
 use crate::word::Word;
 
 /// Downloads once what the load asks for, on its processors.
-///
-/// # Errors
-/// [`BenchError::Refused`] if curl cannot be run, [`BenchError::Failed`] if the download fails or curl's figures cannot be read.
 pub fn download(load: &Load) -> Result<Outcome, BenchError> {
-    let output = thread::scope(|scope| {
-        // A process inherits its processors from the thread that starts it.
-        let run = || keep_to_cpus(&load.cpus).and_then(|()| command(load).output());
-        scope.spawn(run).join().map_err(|_| BenchError::bug("a thread panicked"))
-    })?;
+    let output = peers::on_cpus(&load.cpus, || command(load).output());
     let output = output.map_err(|error| {
         BenchError::Refused(format!("cannot run curl: {error}; apt-get install curl"))
     })?;

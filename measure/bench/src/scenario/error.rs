@@ -21,7 +21,6 @@ pub enum BenchError {
 }
 
 impl BenchError {
-    /// Returns the error of a server.
     pub fn server(subject: impl Display, why: impl Display) -> Self {
         Self::Failed(format!("{subject}: {why}"))
     }

@@ -22,7 +22,6 @@ pub enum Event<'e> {
     Note(&'e str),
 }
 
-/// A sample being taken.
 #[derive(Clone, Debug)]
 pub struct Sampling<'e> {
     pub subject: &'e str,
@@ -35,6 +34,5 @@ pub struct Sampling<'e> {
     pub samples_planned: usize,
     /// The time this scenario still takes, about.
     pub left: Duration,
-    /// The progress of this sample.
     pub progress: Progress,
 }

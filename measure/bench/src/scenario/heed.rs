@@ -17,9 +17,6 @@ pub enum Takes {
 const USUAL: &[&str] = &["--suite", "--group", "--key", "--workers"];
 
 /// Refuses options that none of these scenarios heeds, more values than one of them takes, and requests at once without HTTP/2.
-///
-/// # Errors
-/// [`BenchError::Refused`] with the scenarios that heed it, or what to do instead.
 pub fn check(scenarios: &[&Scenario], options: &Options) -> Result<(), BenchError> {
     options.http.check().map_err(BenchError::Refused)?;
     for (option, values) in named(options).into_iter().filter(|(_, values)| *values > 0) {

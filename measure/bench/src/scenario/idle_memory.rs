@@ -91,7 +91,6 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// The point on the axes.
 struct IdlePoint {
     connections: u32,
     requests: u32,

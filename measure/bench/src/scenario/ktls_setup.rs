@@ -9,8 +9,7 @@ use super::choose::files;
 use super::crossover;
 use super::error::BenchError;
 use super::heed::Takes;
-use super::options::{Options, first};
-use super::server::WARM_UP;
+use super::options::Options;
 use crate::figure;
 use crate::number;
 use crate::peers::subject::{Program, Subject, SubjectPath};
@@ -29,7 +28,7 @@ fn rules(options: &Options) -> Vec<String> {
     vec![
         format!(
             "Each transaction is a connection, a full handshake, one request and the end; {} at a time; {} rounds of {} each.",
-            connections(options),
+            options.connections_or(CONNECTIONS),
             options.rounds_or(ROUNDS),
             number::time(options.seconds_or(SECONDS)),
         ),
@@ -40,21 +39,14 @@ fn rules(options: &Options) -> Vec<String> {
 
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let options = bench.options;
-    bench.require_descriptors(connections(options))?;
+    bench.require_descriptors(options.connections_or(CONNECTIONS))?;
     let sizes = sizes(options);
     let servers = bench.start_file_servers(USUAL, &sizes)?;
-    let rounds = (options.rounds_or(ROUNDS), WARM_UP + options.seconds_or(SECONDS));
-    bench.interleave_sizes(&servers, &sizes, rounds, |bench, server, size, key| {
-        let load = Load {
-            reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 1 },
-            ..bench.steady_load(
-                server,
-                size,
-                connections(bench.options),
-                bench.options.seconds_or(SECONDS),
-            )
-        };
-        bench.measure(server, &load, key)
+    let time = options.seconds_or(SECONDS);
+    let rounds = options.rounds_or(ROUNDS);
+    bench.interleave_sizes(&servers, &sizes, (rounds, time), |bench, server, size| Load {
+        reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 1 },
+        ..bench.steady_load(server, size, options.connections_or(CONNECTIONS), time)
     })?;
     crossover::say(bench, &[SubjectPath::KernelSendfile], figure::CPU_US_PER_TRANSACTION.name);
     Ok(())
@@ -65,10 +57,6 @@ fn sizes(options: &Options) -> Vec<u64> {
     let few = [1 << 10, 64 << 10, 1 << 20];
     let usual = options.effort.pick(few.to_vec(), all.to_vec(), all.to_vec());
     options.sizes.clone().unwrap_or(usual)
-}
-
-fn connections(options: &Options) -> u32 {
-    first(&options.connections).unwrap_or(CONNECTIONS)
 }
 
 const ROUNDS: [u32; 3] = [3, 8, 16];

@@ -15,7 +15,6 @@ use crate::figure;
 use crate::results::Sample;
 use crate::stats::relative;
 
-/// A load with what it cost.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The outcome for the client, without the warm-up.

@@ -16,7 +16,7 @@ use super::choose::files;
 use super::error::BenchError;
 use super::heed::Takes;
 use super::measured::Measured;
-use super::options::{Options, first};
+use super::options::Options;
 use super::plan::Key;
 use super::streaming::{most, rates, streaming_load};
 use super::tps_ramp::new_connections;
@@ -40,8 +40,8 @@ fn rules(options: &Options) -> Vec<String> {
         format!(
             "{} keep-alive connections fetch bodies of {} at a throughput that is {:.0} % of what the slowest server does at most; \
              latency counts from when a body was due.",
-            connections(options),
-            number::size(body_bytes(options)),
+            options.connections_or(CONNECTIONS),
+            number::size(options.size_or(BODY_BYTES)),
             BULK_SHARE * 100.0
         ),
         format!(
@@ -56,7 +56,7 @@ fn rules(options: &Options) -> Vec<String> {
 
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let options = bench.options;
-    let size = body_bytes(options);
+    let size = options.size_or(BODY_BYTES);
     let servers = bench.start_file_servers(USUAL, &[FLOOD_BYTES, size])?;
     let Some(throughput) = bulk_throughput(bench, &servers, size)? else {
         return Ok(());
@@ -137,7 +137,7 @@ impl Mix {
     }
 
     fn bulk(&self, bench: &Bench<'_>, server: &StartedServer, length: Duration) -> Load {
-        let connections = connections(bench.options);
+        let connections = bench.options.connections_or(CONNECTIONS);
         let load = streaming_load(bench, server, self.size, connections, self.throughput);
         Load { end: End::After(length), warm_up: WARM_UP, ..load }
     }
@@ -182,26 +182,16 @@ fn bulk_throughput(
     servers: &[StartedServer],
     size: u64,
 ) -> Result<Option<f64>, BenchError> {
-    let mut least: Option<f64> = None;
+    let mut most = Vec::new();
     for server in servers {
-        if let Some(most) = most::throughput(bench, server, size, CONNECTIONS_OF_MOST)? {
-            let most = most.gigabits_per_second;
-            least = Some(least.map_or(most, |least| least.min(most)));
-        }
+        most.extend(most::throughput(bench, server, size, CONNECTIONS_OF_MOST)?);
     }
+    let least = most.iter().map(|most| most.gigabits_per_second).reduce(f64::min);
     Ok(least.map(|least| rates::rounded(BULK_SHARE * least)).filter(|rate| *rate > 0.0))
 }
 
 fn point(flood: f64) -> Point {
     BTreeMap::from([("flood".to_owned(), Value::Number(flood))])
-}
-
-fn connections(options: &Options) -> u32 {
-    first(&options.connections).unwrap_or(CONNECTIONS)
-}
-
-fn body_bytes(options: &Options) -> u64 {
-    first(&options.sizes).unwrap_or(BODY_BYTES)
 }
 
 const SECONDS: [u64; 3] = [4, 10, 30];

@@ -12,7 +12,7 @@ use super::curl;
 use super::error::BenchError;
 use super::heed::Takes;
 use super::measured::Measured;
-use super::options::{DownloadClient, Options, first};
+use super::options::{DownloadClient, Options};
 use super::plan::Key;
 use crate::figure;
 use crate::number;
@@ -91,7 +91,7 @@ fn download(
 
 fn size(options: &Options) -> u64 {
     let usual = options.effort.pick(256 << 20, 1 << 30, 1 << 30);
-    first(&options.sizes).unwrap_or(usual)
+    options.size_or(usual)
 }
 
 const ROUNDS: [u32; 3] = [10, 30, 50];

@@ -11,7 +11,7 @@ use kettle_tls::{Cipher, Version};
 
 use crate::number::{parse_count, parse_positive, parse_time};
 use crate::peers::subject::{CertificateKey, OwnConfig, Program, Role, SubjectPath};
-use crate::word::Word;
+use crate::word::{Word, words};
 
 /// The wishes of the user. `None` leaves it to the scenario.
 #[derive(Clone, Debug, Default, Args)]
@@ -91,7 +91,6 @@ pub struct Options {
 
 const HOW: &str = "How it is measured";
 
-/// Which HTTP is spoken.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Http {
     /// Version of HTTP: 1 or 2
@@ -135,30 +134,33 @@ pub struct OwnNginx {
     pub path: SubjectPath,
 }
 
-/// The time that an answer is worth.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Effort {
-    /// A first look.
-    Quick,
-    /// Good enough to decide by.
-    #[default]
-    Normal,
-    /// Good enough to publish.
-    Thorough,
+words! {
+    /// The time that an answer is worth.
+    #[derive(Default)]
+    pub enum Effort {
+        /// A first look.
+        Quick = "quick",
+        /// Good enough to decide by.
+        #[default]
+        Normal = "normal",
+        /// Good enough to publish.
+        Thorough = "thorough",
+    }
 }
 
-/// The client that downloads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DownloadClient {
-    /// This program, which discards what it received.
-    #[default]
-    Own,
-    /// curl, which is what most people try it with.
-    Curl,
+words! {
+    /// The client that downloads.
+    #[derive(Default)]
+    pub enum DownloadClient {
+        /// This program, which discards what it received.
+        #[default]
+        Own = "own",
+        /// curl, which is what most people try it with.
+        Curl = "curl",
+    }
 }
 
 impl Effort {
-    /// The value for this effort.
     pub fn pick<T>(self, quick: T, normal: T, thorough: T) -> T {
         match self {
             Effort::Quick => quick,
@@ -179,6 +181,16 @@ impl Options {
         self.seconds.unwrap_or(Duration::from_secs(self.effort.pick(quick, normal, thorough)))
     }
 
+    /// The size of bodies of a scenario that takes one.
+    pub fn size_or(&self, usual: u64) -> u64 {
+        first(&self.sizes).unwrap_or(usual)
+    }
+
+    /// The number of connections of a scenario that takes one.
+    pub fn connections_or(&self, usual: u32) -> u32 {
+        first(&self.connections).unwrap_or(usual)
+    }
+
     /// The same with its files where they were for a run that began in this folder.
     pub fn of_run_in(mut self, folder: &Path) -> Self {
         for (_, OwnConfig::Template(file) | OwnConfig::OfNginx(file)) in &mut self.configs {
@@ -197,14 +209,4 @@ impl Options {
 /// The first of what the user named, if anything was named.
 pub fn first<T: Copy>(named: &Option<Vec<T>>) -> Option<T> {
     named.as_ref()?.first().copied()
-}
-
-impl Word for Effort {
-    const ALL: &'static [(Self, &'static str)] =
-        &[(Effort::Quick, "quick"), (Effort::Normal, "normal"), (Effort::Thorough, "thorough")];
-}
-
-impl Word for DownloadClient {
-    const ALL: &'static [(Self, &'static str)] =
-        &[(DownloadClient::Own, "own"), (DownloadClient::Curl, "curl")];
 }

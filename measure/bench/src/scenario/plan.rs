@@ -28,7 +28,6 @@ impl Key {
         }
     }
 
-    /// A sample with this key and these figures.
     pub fn sample(&self, figures: BTreeMap<String, f64>) -> Sample {
         let Self { scenario, subject, part, point, round } = self.clone();
         Sample { scenario, subject, part, point, round, figures, ..Sample::default() }
@@ -84,7 +83,6 @@ impl Remaining {
         Self { planned, there, expected, seen: Vec::new() }
     }
 
-    /// A sample was taken, in this time.
     pub fn took(&mut self, time: Duration) {
         self.there += 1;
         self.seen.push(time);

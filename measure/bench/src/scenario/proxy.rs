@@ -12,14 +12,14 @@ use super::choose::{self, files, proxy};
 use super::error::BenchError;
 use super::heed::Takes;
 use super::measured::Measured;
-use super::options::{Options, first};
+use super::options::Options;
 use super::plan::Key;
 use crate::figure;
 use crate::number;
 use crate::peers::subject::{Program, Setup, Subject, SubjectPath};
 use crate::peers::{self, Running};
 use crate::results::{Point, Value};
-use crate::word::Word;
+use crate::word::{Word, words};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "proxy",
@@ -31,26 +31,18 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-/// The traffic: what a server is asked for, and what it did before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Traffic {
-    /// Requests to a process that was just started.
-    Fresh,
-    /// Requests to one that has passed large bodies on.
-    Warm,
-    /// A connection for each request.
-    Connection,
-    /// Messages of a WebSocket.
-    Message,
-}
-
-impl Word for Traffic {
-    const ALL: &'static [(Self, &'static str)] = &[
-        (Traffic::Fresh, "fresh"),
-        (Traffic::Warm, "warm"),
-        (Traffic::Connection, "connection"),
-        (Traffic::Message, "message"),
-    ];
+words! {
+    /// The traffic: what a server is asked for, and what it did before.
+    enum Traffic {
+        /// Requests to a process that was just started.
+        Fresh = "fresh",
+        /// Requests to one that has passed large bodies on.
+        Warm = "warm",
+        /// A connection for each request.
+        Connection = "connection",
+        /// Messages of a WebSocket.
+        Message = "message",
+    }
 }
 
 fn rules(options: &Options) -> Vec<String> {
@@ -183,7 +175,7 @@ fn point(traffic: Traffic, size: u64) -> Point {
 /// As many as a page's requests are spread over; over HTTP/2 a client needs fewer.
 fn connections(options: &Options) -> u32 {
     let usual = if options.http.at_once().is_some() { 8 } else { 16 };
-    first(&options.connections).unwrap_or(usual)
+    options.connections_or(usual)
 }
 
 const ROUNDS: [u32; 3] = [3, 5, 9];

@@ -24,7 +24,6 @@ pub fn key(options: &Options) -> CertificateKey {
     first(&options.keys).unwrap_or(CertificateKey::P256)
 }
 
-/// The sentences.
 pub fn usual(options: &Options) -> Vec<String> {
     match &options.own_nginx {
         Some(own) => by_own_nginx(own, options),

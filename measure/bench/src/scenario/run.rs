@@ -1,9 +1,7 @@
 //! A whole run: checks what it needs, opens the results, makes one comparison after the other, and cleans up.
 
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use kettle_loadgen::measure::cores::Cores;
 use kettle_loadgen::measure::machine::Machine;
 
 use super::bench::Bench;
@@ -14,11 +12,12 @@ use super::plan::{Key, Remaining, Taken};
 use super::server::BEGIN_ANEW;
 use super::stop::Stop;
 use super::{SCENARIOS, Scenario, cores, find, heed, rules};
+use crate::number;
 use crate::peers::subject::{OwnConfig, Program, Role};
 use crate::peers::{self, own_config};
 use crate::results::read::{Results, read};
 use crate::results::write::Writer;
-use crate::results::{Absent, Clock, FORMAT, Line, REST, Run, Sample, ScenarioLine, SubjectLine};
+use crate::results::{Clock, FORMAT, Line, REST, Run, ScenarioLine};
 
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -28,12 +27,10 @@ pub struct Request {
     pub results: PathBuf,
     /// True if the results file is there and to be gone on with.
     pub resumes: bool,
-    /// The version of this program.
     pub kettle: String,
     /// The commit it was built from, if known.
     pub commit: Option<String>,
     pub command: Vec<String>,
-    /// The folder of the call.
     pub folder: Option<PathBuf>,
 }
 
@@ -75,11 +72,32 @@ pub fn run(
             on_event(Event::Note(&format!("{} is complete already", scenario.name)));
             continue;
         }
-        let cores = &cores;
-        let folder = folder.path();
-        let earlier = earlier.subjects.as_slice();
-        let mut scenario_run = ScenarioRun { request, cores, folder, earlier, stop };
-        match scenario_run.run(scenario, &mut writer, &mut samples, on_event) {
+        let name = scenario.name;
+        let folder = folder.path().join(name);
+        std::fs::create_dir_all(&folder).map_err(BenchError::file(&folder))?;
+        let mut taken = Taken::default();
+        samples.iter().for_each(|sample| taken.add(&Key::of(sample)));
+        let outcome = run_one(
+            scenario,
+            Bench {
+                options: &request.options,
+                cores: &cores,
+                scenario: name,
+                folder: &folder,
+                site: None,
+                backend: None,
+                write: &mut |line| writer.write(line).map_err(BenchError::Results),
+                on_event,
+                samples: &mut samples,
+                earlier: &earlier.subjects,
+                taken,
+                remaining: Remaining::default(),
+                stop,
+            },
+        );
+        // The next scenario may need the room.
+        let _ = std::fs::remove_dir_all(&folder);
+        match outcome {
             Ok(()) => {}
             Err(BenchError::Stopped) => {
                 ended.stopped = true;
@@ -92,66 +110,21 @@ pub fn run(
     Ok(ended)
 }
 
-/// The needs of a scenario for its turn.
-struct ScenarioRun<'t> {
-    request: &'t Request,
-    cores: &'t Cores,
-    folder: &'t Path,
-    earlier: &'t [SubjectLine],
-    stop: &'t Stop,
-}
-
-impl ScenarioRun<'_> {
-    fn run(
-        &mut self,
-        scenario: &'static Scenario,
-        writer: &mut Writer,
-        samples: &mut Vec<Sample>,
-        on_event: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(), BenchError> {
-        let options = &self.request.options;
-        let name = scenario.name;
-        let rules = [rules::usual(options), (scenario.rules)(options)].concat();
-        let mut write = |line: &Line| writer.write(line).map_err(BenchError::Results);
-        write(&Line::Scenario(ScenarioLine { name: name.to_owned(), rules: rules.clone() }))?;
-        on_event(Event::Scenario { name, title: scenario.title, rules: &rules });
-        let folder = self.folder.join(name);
-        std::fs::create_dir_all(&folder).map_err(BenchError::file(&folder))?;
-        let mut taken = Taken::default();
-        samples.iter().for_each(|sample| taken.add(&Key::of(sample)));
-        let outcome = (scenario.run)(&mut Bench {
-            options,
-            cores: self.cores,
-            scenario: name,
-            folder: &folder,
-            site: None,
-            backend: None,
-            write: &mut write,
-            on_event,
-            samples,
-            earlier: self.earlier,
-            taken,
-            remaining: Remaining::default(),
-            stop: self.stop,
-        });
-        // The next scenario may need the room.
-        let _ = std::fs::remove_dir_all(&folder);
-        match &outcome {
-            Ok(()) => write(&Line::Complete { scenario: name.to_owned() })?,
-            // A further line behind half a line would make the file unreadable.
-            Err(BenchError::Stopped | BenchError::Results(_)) => {}
-            Err(error) => {
-                let absent = Absent {
-                    scenario: name.to_owned(),
-                    what: REST.to_owned(),
-                    why: error.to_string(),
-                };
-                on_event(Event::Absent(&absent));
-                write(&Line::Absent(absent))?;
-            }
-        }
-        outcome
+/// Measures, with the lines around what is measured.
+fn run_one(scenario: &Scenario, mut bench: Bench<'_>) -> Result<(), BenchError> {
+    let Scenario { name, title, .. } = *scenario;
+    let rules = [rules::usual(bench.options), (scenario.rules)(bench.options)].concat();
+    let line = ScenarioLine { name: name.to_owned(), rules: rules.clone() };
+    (bench.write)(&Line::Scenario(line))?;
+    (bench.on_event)(Event::Scenario { name, title, rules: &rules });
+    let outcome = (scenario.run)(&mut bench);
+    match &outcome {
+        Ok(()) => (bench.write)(&Line::Complete { scenario: name.to_owned() })?,
+        // A further line behind half a line would make the file unreadable.
+        Err(BenchError::Stopped | BenchError::Results(_)) => {}
+        Err(error) => bench.absent(REST, error)?,
     }
+    outcome
 }
 
 /// The scenarios asked for, each once, in their own order.
@@ -173,7 +146,6 @@ fn scenarios(request: &Request, earlier: &Results) -> Result<Vec<&'static Scenar
     Ok(SCENARIOS.iter().filter(is_asked).collect())
 }
 
-/// Returns the content of the results file so far.
 fn earlier(request: &Request, machine: &Machine) -> Result<Results, BenchError> {
     let path = &request.results;
     if !request.resumes {
@@ -226,10 +198,9 @@ fn may_go_on(earlier: &Results, machine: &Machine, request: &Request) -> Result<
 }
 
 fn this_run(request: &Request, machine: Machine) -> Run {
-    let started = SystemTime::now().duration_since(UNIX_EPOCH);
     Run {
         format: FORMAT,
-        started: started.map_or(0, |since| since.as_secs()),
+        started: number::now(),
         kettle: request.kettle.clone(),
         commit: request.commit.clone(),
         command: request.command.clone(),
@@ -275,7 +246,6 @@ fn by_own_nginx(request: &Request, folder: &Path) -> Result<Request, BenchError>
     Ok(request)
 }
 
-/// Stands for every scenario.
 const ALL: &str = "all";
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
 use kettle_loadgen::measure::noise;
 use kettle_loadgen::measure::server::{Snapshot, SystemUnderTest, Usage};
 
-use super::bench::{Bench, StartedServer};
+use super::bench::{Bench, StartedServer, WARM_UP};
 use super::choose;
 use super::error::BenchError;
 use super::event::{Event, Sampling};
@@ -388,8 +388,6 @@ const HOST: &str = "localhost";
 const HASH_ONE_IN: u32 = 1000;
 /// Source addresses: a pair of addresses has 28,000 ports, each of which rests a minute after its connection.
 const SOURCES: u8 = 32;
-/// Before a steady load is counted.
-pub const WARM_UP: Duration = Duration::from_millis(500);
 const TIMEOUT: Duration = Duration::from_secs(10);
 const SETTLE_MAX: Duration = Duration::from_secs(3);
 

@@ -21,7 +21,7 @@ use super::choose::files;
 use super::error::BenchError;
 use super::heed::Takes;
 use super::measured::Measured;
-use super::options::{Options, first};
+use super::options::Options;
 use super::plan::Key;
 use crate::figure;
 use crate::number;
@@ -43,7 +43,7 @@ fn rules(options: &Options) -> Vec<String> {
         format!(
             "Each connection asks for an object of {} when it is due, evenly distributed over one third to five thirds of the \
              mean interval (as 1 to 5 seconds are to 3); the interval follows from the throughput, so it is the same for all.",
-            number::size(object_bytes(options))
+            number::size(options.size_or(OBJECT_BYTES))
         ),
         "A client that has not got its object when the next is due has stalled; the next one counts from when it was due."
             .to_owned(),
@@ -61,14 +61,12 @@ fn rules(options: &Options) -> Vec<String> {
 
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let options = bench.options;
-    let size = object_bytes(options);
-    let traffic = match MemoryTraffic::find(path::Path::new(RESCTRL)) {
-        Ok(traffic) => Some(traffic),
-        Err(why) => {
-            bench.absent("memory traffic", why)?;
-            None
-        }
-    };
+    let size = options.size_or(OBJECT_BYTES);
+    let traffic = MemoryTraffic::find(path::Path::new(RESCTRL));
+    if let Err(why) = &traffic {
+        bench.absent("memory traffic", why)?;
+    }
+    let traffic = traffic.ok();
     let servers = bench.start_file_servers(USUAL, &[size])?;
     let at_start = servers.iter().map(|server| (server.name.clone(), memory(server))).collect();
     let rates = throughputs(bench, &servers, size)?;
@@ -218,10 +216,6 @@ fn point(connections: u32, rate: &Rate) -> Point {
         ("connections".to_owned(), Value::Number(f64::from(connections))),
         ("throughput".to_owned(), Value::Number(rate.gigabits_per_second)),
     ])
-}
-
-fn object_bytes(options: &Options) -> u64 {
-    first(&options.sizes).unwrap_or(OBJECT_BYTES)
 }
 
 const SECONDS: [u64; 3] = [8, 20, 60];

@@ -155,7 +155,6 @@ fn measure_cell(
     Ok(())
 }
 
-/// A ramp under way.
 struct Under<'a> {
     server: &'a StartedServer,
     per_session: u32,

@@ -8,14 +8,13 @@ use kettle_loadgen::load::{End, Load, LoadModel};
 use kettle_loadgen::measure::calls;
 
 use super::Scenario;
-use super::bench::{Bench, StartedServer, at};
+use super::bench::{Bench, StartedServer, WARM_UP, at};
 use super::choose::{self, files};
 use super::crossover;
 use super::error::BenchError;
 use super::heed::Takes;
-use super::options::{Options, first};
+use super::options::Options;
 use super::plan::Key;
-use super::server::WARM_UP;
 use crate::figure;
 use crate::number;
 use crate::peers::subject::{Program, Subject, SubjectPath};
@@ -36,7 +35,7 @@ fn rules(options: &Options) -> Vec<String> {
         format!(
             "{} keep-alive connections ask again as soon as they have their answer; {} rounds of {} each after {} \
              of warm-up, A B C A B C.",
-            connections(options),
+            options.connections_or(CONNECTIONS),
             options.rounds_or(ROUNDS),
             number::time(options.seconds_or(SECONDS)),
             number::time(WARM_UP),
@@ -48,7 +47,7 @@ fn rules(options: &Options) -> Vec<String> {
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let options = bench.options;
     let sizes = sizes(options);
-    bench.require_descriptors(connections(options))?;
+    bench.require_descriptors(options.connections_or(CONNECTIONS))?;
     let wanted = choose::subjects(USUAL, options)?;
     bench.make_site(&sizes)?;
     bench.start_backend(&wanted, &sizes)?;
@@ -63,7 +62,8 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     for size in &sizes {
         bench.interleave(&servers, &at("size", *size), rounds, |bench, server, key| {
             let time = bench.options.seconds_or(SECONDS);
-            let load = bench.steady_load(server, *size, connections(bench.options), time);
+            let load =
+                bench.steady_load(server, *size, bench.options.connections_or(CONNECTIONS), time);
             bench.measure(server, &load, key)
         })?;
     }
@@ -127,25 +127,10 @@ fn calls_per_request(calls: &BTreeMap<String, u64>, requests: u64) -> BTreeMap<S
 }
 
 fn sizes(options: &Options) -> Vec<u64> {
-    let all = [
-        1 << 10,
-        4 << 10,
-        16 << 10,
-        32 << 10,
-        64 << 10,
-        128 << 10,
-        256 << 10,
-        1 << 20,
-        4 << 20,
-        10 << 20,
-    ];
-    let few = [1 << 10, 16 << 10, 64 << 10, 1 << 20];
+    let all = [1, 4, 16, 32, 64, 128, 256, 1024, 4096, 10_240].map(|kib| kib << 10);
+    let few = [1, 16, 64, 1024].map(|kib| kib << 10);
     let usual = options.effort.pick(few.to_vec(), all.to_vec(), all.to_vec());
     options.sizes.clone().unwrap_or(usual)
-}
-
-fn connections(options: &Options) -> u32 {
-    first(&options.connections).unwrap_or(CONNECTIONS)
 }
 
 const ROUNDS: [u32; 3] = [3, 5, 10];

@@ -1,13 +1,13 @@
 //! Decides whether two rows of samples differ, by their order alone: the interval of Mann and Whitney's test, which holds for
 //! any distribution and needs no chance of its own. Outliers widen it and never decide.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::summary::Summary;
 use crate::figure::Better;
 
 /// Two rows of samples, the second held against the first.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
     pub a: Summary,
     pub b: Summary,
@@ -21,7 +21,7 @@ pub struct Comparison {
 }
 
 /// A middle and the interval that holds the true value.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
     /// The median of all pairs of a sample of each side.
     pub middle: f64,
@@ -29,8 +29,7 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// The outcome of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// The second is worse.

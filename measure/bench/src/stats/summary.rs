@@ -1,9 +1,6 @@
 //! A row of samples in six numbers, as ministat prints them.
 
-use serde::{Deserialize, Serialize};
-
-/// A row of samples in numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     pub samples: usize,
     pub min: f64,
@@ -29,7 +26,6 @@ impl Summary {
         Some(Self { samples: samples.len(), min, max, median, mean, deviation })
     }
 
-    /// The variance of the mean.
     pub(super) fn mean_variance(&self) -> f64 {
         self.deviation.powi(2) / self.samples as f64
     }

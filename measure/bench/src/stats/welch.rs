@@ -1,12 +1,10 @@
 //! Decides whether two means differ, by Welch's test: what ministat prints, without its assumption that both rows scatter
 //! alike. It takes samples to be distributed normally; [`super::comparison`] does not.
 
-use serde::{Deserialize, Serialize};
-
 use super::summary::Summary;
 
 /// The difference of two means, second minus first, with the interval that holds the true one in 95 of 100 cases.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanDifference {
     pub difference: f64,
     pub low: f64,
@@ -38,7 +36,6 @@ impl MeanDifference {
         Some(Self { difference, low, high, relative })
     }
 
-    /// True if zero lies outside the interval.
     pub fn is_proven(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }

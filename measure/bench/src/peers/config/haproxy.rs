@@ -47,8 +47,7 @@ fn listen(input: &ConfigInput<'_>, resume_by: ResumeBy) -> String {
 }
 
 fn backend(input: &ConfigInput<'_>) -> String {
-    let backend = input.setup.backend.map(|backend| backend.to_string()).unwrap_or_default();
-    format!("server backend {backend}")
+    format!("server backend {}", input.setup.backend_address())
 }
 
 /// A rule for each file of the site that fits a buffer. `tcp mode` has no responses of its own.

@@ -60,7 +60,7 @@ fn cache(input: &ConfigInput<'_>) -> String {
 
 /// Timeouts as the other terminators have them; and no server is left alone after failed connects, since there is one only.
 fn backend(input: &ConfigInput<'_>) -> String {
-    let to = input.setup.backend.map(|backend| backend.to_string()).unwrap_or_default();
+    let to = input.setup.backend_address();
     format!(
         "[[backend]]\nname = \"plain\"\nconnect_timeout = \"10s\"\nidle_timeout = \"1h\"\nfails = 0\n\n\
          [[backend.server]]\naddress = \"{to}\""

@@ -41,7 +41,6 @@ fn root(input: &ConfigInput<'_>) -> String {
     format!("root {};", input.setup.site.display())
 }
 
-/// Returns the settings of the cache.
 fn cache() -> String {
     format!(
         "proxy_cache_path {CACHE_FOLDER} levels=1:2 keys_zone=main:64m max_size={CACHE_GIB}g inactive=1d use_temp_path=off;\n"
@@ -50,7 +49,7 @@ fn cache() -> String {
 
 /// Whose responses they are, and over how many connections that stay.
 fn upstream(input: &ConfigInput<'_>) -> String {
-    let backend = input.setup.backend.map(|backend| backend.to_string()).unwrap_or_default();
+    let backend = input.setup.backend_address();
     format!("upstream plain {{\n    server {backend};\n    keepalive 64;\n}}")
 }
 

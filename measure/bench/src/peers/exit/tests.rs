@@ -1,5 +1,6 @@
 //! Processes that end, that do not, and that leave children behind.
 
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 
 use super::*;

@@ -91,7 +91,6 @@ fn ramps(steps: &Samples) -> Chart {
     chart
 }
 
-/// The ends of the axes that several ramps share.
 struct Ends {
     rates: Vec<f64>,
     latencies: Vec<f64>,

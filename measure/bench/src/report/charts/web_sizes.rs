@@ -4,7 +4,7 @@ use super::{multiples, over, ratios};
 use crate::figure;
 use crate::report::axis::Axis;
 use crate::report::chart::{Chart, Part, Picture};
-use crate::report::conclusion::{self, Crossing};
+use crate::report::conclusion;
 use crate::report::gathered::ScenarioResults;
 use crate::report::plot::{Curve, Mark, Panel, Plot};
 use crate::report::sampling::{Samples, describe};
@@ -161,7 +161,7 @@ fn paths(samples: &Samples, program: &str, figure: &str) -> Option<Plot> {
     let fixed: Vec<&Curve> = curves.iter().filter(|curve| curve.name != "auto").collect();
     let best = conclusion::envelope(&fixed);
     let marks = fixed.iter().filter(|curve| curve.name != "user").filter_map(|curve| {
-        let Crossing::From(at) = conclusion::crossing(&curve.points) else { return None };
+        let at = conclusion::crossing(&curve.points)?;
         let label = format!("{} from {}", curve.name, x.roughly(at));
         Some(Mark { x: at, label, style: curve.style })
     });

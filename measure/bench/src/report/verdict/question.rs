@@ -15,7 +15,6 @@ pub struct Question {
     pub sources: &'static [FigureSource],
 }
 
-/// A place in results.
 #[derive(Debug)]
 pub struct FigureSource {
     pub scenario: &'static str,
@@ -26,7 +25,6 @@ pub struct FigureSource {
     at: &'static [(&'static str, End)],
 }
 
-/// Which value of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Smallest,
@@ -50,23 +48,16 @@ impl End {
 }
 
 impl Question {
-    /// The comparison that asks it.
     pub fn scenario(&self) -> &'static str {
         self.sources.first().map_or("", |source| source.scenario)
     }
 
-    /// The figure it is answered by.
     pub fn figure(&self) -> &'static str {
         self.sources.first().map_or("", |source| source.figure)
     }
 
-    /// Returns the words for its answer.
     pub fn phrase(&self) -> Phrase {
-        figure::find(self.figure()).and_then(|it| it.phrase).unwrap_or(Phrase {
-            verb: "needs",
-            thing: "",
-            purpose: "",
-        })
+        figure::find(self.figure()).and_then(|it| it.phrase).unwrap_or_default()
     }
 }
 
@@ -94,7 +85,6 @@ impl FigureSource {
     }
 }
 
-/// All questions, in the order in which they are answered.
 pub const QUESTIONS: &[Question] = &[
     Question {
         name: "Handshake",

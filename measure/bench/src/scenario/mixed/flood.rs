@@ -21,13 +21,11 @@ pub fn held_by_all(
     servers: &[StartedServer],
     body_bytes: u64,
 ) -> Result<Option<f64>, BenchError> {
-    let mut least: Option<f64> = None;
+    let mut all = Vec::new();
     for server in servers {
-        if let Some(held) = held(bench, server, body_bytes)? {
-            least = Some(least.map_or(held, |least| least.min(held)));
-        }
+        all.extend(held(bench, server, body_bytes)?);
     }
-    Ok(least)
+    Ok(all.into_iter().reduce(f64::min))
 }
 
 fn held(

@@ -5,7 +5,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The counters of all memory controllers.
 #[derive(Clone, Debug)]
 pub struct MemoryTraffic {
     counters: Vec<PathBuf>,

@@ -97,7 +97,6 @@ const HELD_WITH_EASE: f64 = 0.8;
 /// Throughputs further apart are not equal.
 const DEVIATION_MAX: f64 = 0.02;
 
-/// An interval is no longer than this.
 const INTERVAL_MAX: Duration = Duration::from_secs(3600);
 
 #[cfg(test)]

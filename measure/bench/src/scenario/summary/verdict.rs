@@ -26,7 +26,6 @@ pub(super) fn text(samples: &[&Sample], figure: &Figure) -> String {
 const NO_PEER: &str =
     "\nVerdict: none, no other server was measured; `kettle bench list` names those that can be.\n";
 
-/// One point of a comparison.
 struct Row {
     place: String,
     ratio: Interval,

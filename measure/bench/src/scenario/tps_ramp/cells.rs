@@ -9,7 +9,7 @@ use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
 use crate::peers::subject::{CertificateKey, Program, Role, Subject, SubjectPath};
-use crate::results::{Point, Value};
+use crate::results::{Point, Value, distinct};
 use crate::scenario::Options;
 use crate::scenario::options::Effort;
 use crate::word::Word;
@@ -54,18 +54,16 @@ impl Cells {
                 cells.cells.push(Cell { subject, case, per_session: per_session.clone() });
             }
         }
+        cells.refused = distinct(cells.refused);
         cells
     }
 
     fn refuse_workers(&mut self, workers: usize, processors: usize) {
-        let what = format!("{workers} workers");
         let why = format!(
             "the server may have {processors} of this machine's processors; more workers than processors would measure the \
              scheduler"
         );
-        if !self.refused.iter().any(|(refused, _)| *refused == what) {
-            self.refused.push((what, why));
-        }
+        self.refused.push((format!("{workers} workers"), why));
     }
 }
 
@@ -101,16 +99,13 @@ fn subjects(options: &Options) -> Vec<Subject> {
             (None, _) => vec![own],
         };
         for role in roles {
-            for path in paths(options, program, role) {
-                let subject = Subject { program, path, role };
-                let exists = role == Role::Terminator || has_bodies(program);
-                if exists && !subjects.contains(&subject) {
-                    subjects.push(subject);
-                }
+            if role == Role::Terminator || has_bodies(program) {
+                let paths = paths(options, program, role).into_iter();
+                subjects.extend(paths.map(|path| Subject { program, path, role }));
             }
         }
     }
-    subjects
+    distinct(subjects)
 }
 
 fn has_bodies(program: Program) -> bool {
@@ -140,10 +135,7 @@ fn cases(options: &Options, refused: &mut Vec<(String, String)>) -> Vec<(Case, V
         if let Some(why) = impossible(&case) {
             let Offer { version, group, resume_by, .. } = case.offer;
             let words = (version.word(), group.word(), resume_by.word());
-            let what = format!("TLS {}, {}, {}", words.0, words.1, words.2);
-            if !refused.iter().any(|(refused, _)| *refused == what) {
-                refused.push((what, why.to_owned()));
-            }
+            refused.push((format!("TLS {}, {}, {}", words.0, words.1, words.2), why.to_owned()));
         } else if !cases.iter().any(|(other, _)| *other == case) {
             cases.push((case, possible(case, per_session)));
         }

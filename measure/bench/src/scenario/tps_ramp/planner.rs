@@ -3,19 +3,16 @@
 use super::points::bracket;
 use super::step::{Bound, Step};
 
-/// The slope of a ramp.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slope {
     /// The first rate, in transactions a second.
     pub start: f64,
     /// The factor from one rate to the next; above 1.
     pub growth: f64,
-    /// No rate is higher.
     pub rate_max: f64,
     /// The closeness to the knee at which a bound is found: the largest factor from the last rate that keeps it to the first
     /// that breaks it.
     pub resolution: f64,
-    /// No ramp has more steps.
     pub steps_max: usize,
 }
 
@@ -42,7 +39,6 @@ pub enum Why {
     Hopeless,
 }
 
-/// A ramp under way.
 #[derive(Clone, Debug)]
 pub struct Planner {
     slope: Slope,

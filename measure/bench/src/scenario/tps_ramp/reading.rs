@@ -61,7 +61,6 @@ impl Step {
         ]
     }
 
-    /// The step that was written as this sample.
     pub fn read(sample: &Sample) -> Option<Self> {
         let figure = |name: &str| sample.figures.get(name).copied();
         let rate = figure(figure::ATTEMPTED_PER_SECOND.name)?;

@@ -18,7 +18,6 @@ pub struct Step {
     pub is_client_limited: bool,
 }
 
-/// A bound a transaction rate has to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// A mean latency of at most 100 ms.
@@ -73,7 +72,6 @@ impl Step {
         self.succeeded_per_second >= KEEPS_UP * self.rate * (1.0 - self.failed_share)
     }
 
-    /// True if this step by itself keeps the bound.
     pub fn keeps(&self, bound: Bound) -> bool {
         let is_quick = bound.latency_us(self).is_none_or(|(latency, most)| latency <= most);
         is_quick && self.may_count(bound)
@@ -84,7 +82,6 @@ impl Step {
         self.failed_share < bound.loss() && self.keeps_up() && !self.is_client_limited
     }
 
-    /// True if it keeps every bound.
     pub fn is_fine(&self) -> bool {
         Bound::ALL.iter().all(|bound| self.keeps(*bound))
     }

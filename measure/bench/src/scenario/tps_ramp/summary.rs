@@ -8,7 +8,6 @@ use super::points::{Points, bracket};
 use super::step::{Bound, Step};
 use crate::figure;
 
-/// A ramp in one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RampSummary {
     /// By the names of [`crate::figure`].
