@@ -241,8 +241,9 @@ mod tests {
     fn what_is_met_again_and_has_no_place_in_memory_stays_open_until_it_has() {
         let asked = Asked::once(10);
         let files = &asked.files;
-        let key = asked.keys.get(asked.remembered + 10).unwrap();
-        assert!(is_open(asked.ask(key)), "much was met since");
+        let mut late = asked.keys.iter().skip(asked.remembered);
+        // Of those, the table of what was met has lost a few, by chance.
+        let key = late.find(|key| is_open(asked.ask(key))).expect("much was met since");
         assert_eq!(files.cache.borrow().open_files(), 1);
         for other in 0..400 {
             files.marks.borrow_mut().meet(&other);
