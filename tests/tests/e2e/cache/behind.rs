@@ -1,24 +1,28 @@
 //! Small responses that arrive faster than their disk takes them: their fetches wait, and what arrives is kept.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use super::*;
 
 const OBJECTS: usize = 4_000;
-/// Few enough that all of them have room in time on a busy machine, where an object takes several milliseconds.
 const CLIENTS: usize = 16;
+/// The time that a fetch waits for room.
+const WAIT_MAX: Duration = Duration::from_millis(250);
 /// Twice as much in all as may wait to be written.
 const BODY_BYTES: usize = 16 * 1_024;
 
-/// Asks for each object once; how many came from the store. One of the clients asks for what is remembered, too, each time.
-fn ask_for_all(address: SocketAddr) -> usize {
-    let answered = AtomicUsize::new(0);
+/// Asks for each object once; how many came from the store, and how many took as long as fetches wait for room. One of the clients
+/// asks for what is remembered, too, each time.
+fn ask_for_all(address: SocketAddr) -> (usize, usize) {
+    let [answered, late] = [0; 2].map(AtomicUsize::new);
     let ask = |first: usize| {
         let mut client = Dialer::default().connect(address);
         let objects = (first..OBJECTS).step_by(CLIENTS);
         let hits = objects.filter(|number| {
-            client.send(&get(&format!("/app/{number}"))).unwrap();
-            let response = client.response();
+            let begun = Instant::now();
+            let response = client.get(&format!("/app/{number}"));
+            late.fetch_add((begun.elapsed() >= WAIT_MAX).into(), Ordering::Relaxed);
             let before = answered.fetch_add(1, Ordering::Relaxed);
             if first == 0 {
                 assert!(ask_for_hit(&mut client));
@@ -29,17 +33,17 @@ fn ask_for_all(address: SocketAddr) -> usize {
         });
         hits.count()
     };
-    thread::scope(|scope| {
+    let hits = thread::scope(|scope| {
         let ask = &ask;
         let begin = |first| scope.spawn(move || ask(first));
         let clients: Vec<_> = (0..CLIENTS).map(begin).collect();
         clients.into_iter().map(|client| client.join().unwrap()).sum()
-    })
+    });
+    (hits, late.into_inner())
 }
 
 fn ask_for_hit(client: &mut Client) -> bool {
-    client.send(&get("/app/hot")).unwrap();
-    is_hit(&client.response())
+    is_hit(&client.get("/app/hot"))
 }
 
 #[test]
@@ -55,10 +59,12 @@ fn what_arrives_faster_than_the_disk_takes_it_is_kept() {
     let mut client = cached.client();
     assert!(!ask_for_hit(&mut client));
     wait_until("it is kept", || ask_for_hit(&mut client));
-    assert_eq!(ask_for_all(address), 0);
+    let (hits, late) = ask_for_all(address);
+    assert_eq!(hits, 0);
     cached.wait_for_figure("unwritten_objects", 0);
-    let hits = ask_for_all(address);
-    assert!(hits >= OBJECTS * 99 / 100, "{hits} are kept:\n{}", cached.scrape());
+    let (hits, _) = ask_for_all(address);
+    // Only one that had no room in time is not kept: on a busy machine an object takes its disk several milliseconds.
+    assert!(hits + late >= OBJECTS, "{hits} are kept, {late} took long:\n{}", cached.scrape());
 }
 
 #[test]
