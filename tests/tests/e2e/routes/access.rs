@@ -96,16 +96,16 @@ fn caches_that_others_share_keep_nothing_that_is_guarded() {
     }
 }
 
-/// A user with a password that nobody has, and how many passes over its memory it takes to find that out.
-fn nobodys_password(passes: u32) -> String {
+/// A user with a password that nobody has. To find that out takes these passes over this much memory.
+fn nobodys_password(kib: u32, passes: u32) -> String {
     let hash = "A".repeat(43);
-    format!("ann:$argon2id$v=19$m=65536,t={passes},p=1$c29tZXNhbHRzb21lc2FsdA${hash}\n")
+    format!("ann:$argon2id$v=19$m={kib},t={passes},p=1$c29tZXNhbHRzb21lc2FsdA${hash}\n")
 }
 
 #[test]
 fn a_flood_of_wrong_passwords_is_turned_away_and_counted() {
     let setup = Setup::default().set("server", "workers = 2").file("www/a", "content");
-    let setup = setup.file("users", nobodys_password(8)).more(
+    let setup = setup.file("users", nobodys_password(65_536, 8)).more(
         "[[site.route]]\nprefix = \"/in\"\nroot = \"www\"\nbasic_auth = { users = \"users\" }\n",
     );
     let kettle = Kettle::start(setup);
@@ -125,8 +125,8 @@ fn a_flood_of_wrong_passwords_is_turned_away_and_counted() {
 #[test]
 fn what_is_asked_at_once_with_one_password_is_one_check() {
     let setup = Setup::default().set("server", "workers = 1").file("www/a", "content");
-    // One pass only: a check that takes ten seconds, here or behind another, is given up.
-    let setup = setup.file("users", nobodys_password(1)).more(
+    // A quick one: on a busy machine, a check that takes ten seconds, here or behind another, is given up.
+    let setup = setup.file("users", nobodys_password(8_192, 1)).more(
         "[[site.route]]\nprefix = \"/in\"\nroot = \"www\"\nbasic_auth = { users = \"users\" }\n",
     );
     let kettle = Kettle::start(setup);
