@@ -14,7 +14,6 @@ use crate::files::{self, create_folder, remove_folder};
 use crate::process::{self, Exit};
 use crate::{checkout, packages};
 
-/// Tries all applications, or those that are named.
 pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let mut write = None;
     let mut names = Vec::new();

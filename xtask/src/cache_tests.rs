@@ -84,7 +84,6 @@ fn cases(folder: &Path, address: &str, names: &[String]) -> Result<Vec<Case>, St
     }
 }
 
-/// Makes a folder with the suite in it.
 fn lay_out(suite: &Path) -> Result<Temporary, String> {
     let folder = Temporary::new(checkout::target_folder().join("cache-tests"))?;
     let Temporary(path) = &folder;

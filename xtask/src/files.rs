@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::checkout;
 
-/// Creates a folder and its parents.
 pub fn create_folder(folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|error| at(folder, &error))
 }
@@ -28,12 +27,10 @@ pub fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(paths)
 }
 
-/// The name of an entry in its folder.
 pub fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The text of a file.
 pub fn read(path: impl AsRef<Path>) -> Result<String, String> {
     let path = path.as_ref();
     fs::read_to_string(path).map_err(|error| at(path, &error))
@@ -45,7 +42,6 @@ pub fn write(path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> Result<(), St
     fs::write(path, content).map_err(|error| at(path, &error))
 }
 
-/// Copies a file with its permissions.
 pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<(), String> {
     let from = from.as_ref();
     fs::copy(from, to).map(drop).map_err(|error| at(from, &error))
@@ -57,7 +53,6 @@ pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<(), String
     fs::rename(from, to).map_err(|error| at(from, &error))
 }
 
-/// Makes a symbolic link to a path.
 pub fn link(target: impl AsRef<Path>, link: impl AsRef<Path>) -> Result<(), String> {
     let link = link.as_ref();
     symlink(target, link).map_err(|error| at(link, &error))
@@ -72,7 +67,6 @@ pub fn at(path: &Path, error: &std::io::Error) -> String {
 pub struct Temporary(pub PathBuf);
 
 impl Temporary {
-    /// Makes the folder, empty.
     pub fn new(folder: PathBuf) -> Result<Self, String> {
         remove_folder(&folder)?;
         create_folder(&folder)?;
@@ -86,7 +80,6 @@ impl Temporary {
         Self::new(checkout::target_folder().join(name))
     }
 
-    /// The path of a file in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }

@@ -72,7 +72,6 @@ pub fn build_actionlint() -> Result<PathBuf, String> {
     }
 }
 
-/// Returns the folder of the programs.
 pub fn folder() -> PathBuf {
     checkout::target_folder().join("go")
 }

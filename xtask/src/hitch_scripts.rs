@@ -135,7 +135,6 @@ impl Workplace {
         Ok(names)
     }
 
-    /// Returns the verdict of a script on a program.
     fn verdict(&self, program: &str, script: &str) -> Result<&'static str, String> {
         let scripts = self.scripts_folder();
         let inherited = std::env::var("PATH").unwrap_or_default();

@@ -23,7 +23,6 @@ use crate::vm::cache::Cache;
 use crate::{checkout, packages, process};
 use reference::ReferencePrograms;
 
-/// Runs one of the `measure` commands.
 pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let Some((command, rest)) = arguments.split_first() else {
         return Err(USAGE.to_owned());
@@ -41,12 +40,9 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The arguments of a measurement.
 #[derive(Default)]
 pub struct MeasureArguments {
-    /// Rounds of each scenario.
     pub rounds: Option<usize>,
-    /// The time each run takes.
     pub seconds: Option<u64>,
     /// A kettle that is built already.
     pub kettle: Option<PathBuf>,
@@ -54,7 +50,6 @@ pub struct MeasureArguments {
     pub most: Option<u64>,
     /// Words that the names of what is measured must hold one of; all, if there are none.
     pub only: Vec<String>,
-    /// The folder of the results.
     pub output: Option<PathBuf>,
     /// True to measure all sizes and the calls by name.
     pub is_thorough: bool,

@@ -19,7 +19,6 @@ use crate::{checkout, packages};
 use architecture::Architecture;
 use release::Release;
 
-/// Makes what the arguments ask for.
 pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     if arguments.iter().any(|word| matches!(word.as_str(), "--help" | "-h")) {
         print!("{USAGE}");
@@ -57,7 +56,6 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes every package.
 fn all(release: &Release) -> Result<Vec<PathBuf>, String> {
     let mut made = deb::make(release)?;
     made.extend(rpm::make(release)?);
@@ -65,7 +63,6 @@ fn all(release: &Release) -> Result<Vec<PathBuf>, String> {
     Ok(made)
 }
 
-/// The task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     Deb,

@@ -107,7 +107,6 @@ pub fn certify(folder: &Path, names: &[String], signed: &[&str]) -> Result<(), S
     run_quietly(command.current_dir(folder))
 }
 
-/// A port on which nobody listens.
 pub fn free_port() -> Result<u16, String> {
     TcpListener::bind("127.0.0.1:0")
         .and_then(|listener| listener.local_addr())

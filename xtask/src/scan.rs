@@ -64,7 +64,6 @@ fn versions() -> Result<String, String> {
     ))
 }
 
-/// The scanned server, and its port.
 fn start(kettle: &Path, folder: &Path, is_configured: bool) -> Result<(Server, u16), String> {
     let port = free_port()?;
     let mut command = Command::new(kettle);

@@ -22,7 +22,6 @@ pub use programs::run_each;
 use side_by_side::Stage;
 use totals::Totals;
 
-/// Runs the stages the arguments ask for.
 pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let choice = Choice::parse(arguments)?;
     packages::ensure()?;
@@ -134,7 +133,6 @@ fn check_work(kettle: &Path, shown: &mut dyn Write) -> Result<Totals, String> {
     Ok(totals)
 }
 
-/// Which stages to run.
 #[derive(Debug, PartialEq, Eq)]
 struct Choice {
     only: Option<Part>,
@@ -185,7 +183,6 @@ impl Choice {
     }
 }
 
-/// The stages so far.
 #[derive(Default)]
 struct Session {
     total: Totals,

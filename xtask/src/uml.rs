@@ -16,7 +16,6 @@ use crate::vm::cache::Cache;
 use crate::vm::guest::quote;
 use crate::vm::modules;
 
-/// Runs `uml run`.
 pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let command = match words.as_slice() {

@@ -21,7 +21,6 @@ use guest::Guest;
 use image::Image;
 use kernel::Kernel;
 
-/// Runs one of the `vm` commands.
 pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let Some((command, rest)) = arguments.split_first() else {
         return Err(format!("which command?\n{USAGE}"));

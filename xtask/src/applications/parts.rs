@@ -60,7 +60,6 @@ pub fn fetch(names: &[&str], folder: &Path) -> Result<(PathBuf, Vec<(String, Str
     Ok((folder.to_owned(), missing))
 }
 
-/// A folder that applications need.
 struct Part {
     name: &'static str,
     of: &'static [&'static str],

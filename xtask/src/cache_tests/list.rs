@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The outcome of one case.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Case {
     pub name: String,
@@ -26,7 +25,6 @@ impl Case {
     }
 }
 
-/// The names of the cases that may fail.
 #[derive(Debug)]
 pub struct Failing {
     names: BTreeSet<String>,

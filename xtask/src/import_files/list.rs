@@ -4,7 +4,6 @@ use std::path::Path;
 
 use crate::files;
 
-/// A line of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub kind: SourceKind,
@@ -15,7 +14,6 @@ pub struct Entry {
     path: String,
 }
 
-/// The ways by which files come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceKind {
     Debian,
@@ -25,7 +23,6 @@ pub enum SourceKind {
     Repository,
 }
 
-/// Reads the list.
 pub fn parse(text: &str) -> Result<Vec<Entry>, String> {
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(entry).collect()

@@ -47,7 +47,6 @@ pub fn names(text: &str) -> Vec<String> {
     names
 }
 
-/// True if a configuration has a server.
 pub fn has_server(text: &str) -> bool {
     let lines = text.lines().map(str::trim_start).filter(|line| !line.starts_with('#'));
     lines.flat_map(str::split_whitespace).any(|word| word == "server" || word == "server{")

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::Source;
 use super::trial::{Outcome, Tried};
 
-/// The fate of all files.
 #[derive(Default)]
 pub struct Table {
     rows: Vec<Row>,
@@ -13,7 +12,6 @@ pub struct Table {
     lost: BTreeMap<String, usize>,
 }
 
-/// The files of a source.
 #[derive(Clone, Default)]
 struct Row {
     name: String,

@@ -9,7 +9,6 @@ use crate::checkout;
 use crate::files::{self, Temporary, at, create_folder, remove_folder};
 use crate::process::{self, Server};
 
-/// The fate of a file.
 pub enum Outcome {
     /// nginx does not take it, for this reason.
     Refused(String),
@@ -29,11 +28,9 @@ pub struct Tried {
     pub carried: usize,
     /// The directives for which places were closed or servers left out, as they stand in the file.
     pub lost: Vec<String>,
-    /// The reason why it does not start.
     pub why: String,
 }
 
-/// The place where files are tried.
 pub struct Trials {
     folder: PathBuf,
     certificate: PathBuf,

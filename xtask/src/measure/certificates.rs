@@ -57,7 +57,6 @@ pub fn run(arguments: &MeasureArguments) -> Result<(), String> {
     publish(&record, arguments)
 }
 
-/// One line of what is measured.
 struct Amount {
     name: &'static str,
     number: usize,
@@ -193,7 +192,6 @@ fn names(number: usize) -> Vec<String> {
     (0..number).map(name).collect()
 }
 
-/// Waits until something is so.
 fn until(what: &str, is_so: impl FnMut() -> bool) -> Result<(), String> {
     let is_so = wait_until(WAIT_MAX, Duration::from_millis(20), is_so);
     is_so.then_some(()).ok_or_else(|| format!("waited in vain until {what}"))

@@ -4,11 +4,9 @@
 pub struct ConfigInput<'p> {
     /// The folder with the certificate and its key, as the server sees it.
     pub folder: &'p str,
-    /// The folder it serves.
     pub site: &'p str,
     /// Its port on 127.0.0.1.
     pub port: u16,
-    /// True if it offers HTTP/2.
     pub has_http2: bool,
     /// True if kettle serves in its sandbox.
     pub is_confined: bool,

@@ -32,7 +32,6 @@ impl Daemon {
         Err(format!("{}: it does not listen: {}", log.display(), said.join(" / ")))
     }
 
-    /// Sends it a signal.
     pub fn signal(&self, name: &str) -> Result<(), String> {
         signal(name, &[self.0.id()])
     }
@@ -61,7 +60,6 @@ impl Daemon {
         each.sum::<f64>() * 1024.0
     }
 
-    /// Descriptors its processes have open.
     pub fn descriptors(&self) -> usize {
         let count = |pid| fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
         tree(self.0.id()).into_iter().map(count).sum()
@@ -104,7 +102,6 @@ pub fn ending_with_us() -> Command {
     command
 }
 
-/// Sends a signal to processes.
 pub fn signal(name: &str, pids: &[u32]) -> Result<(), String> {
     let pids = pids.iter().map(u32::to_string);
     process::run_quietly(Command::new("kill").arg(format!("-{name}")).args(pids))

@@ -6,11 +6,8 @@ use std::fmt;
 /// samples these are the smallest and the largest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The middle of the samples.
     pub median: f64,
-    /// The lower end.
     pub low: f64,
-    /// The upper end.
     pub high: f64,
 }
 

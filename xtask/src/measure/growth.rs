@@ -55,7 +55,6 @@ pub struct Row {
     /// Its name in results, and what `--only` looks in.
     pub name: &'static str,
     pub kind: Kind,
-    /// The length of each body.
     pub body_bytes: u64,
     pub workers: u32,
     pub numbers: &'static [u64],
@@ -244,7 +243,6 @@ fn downloads(
     Ok(())
 }
 
-/// Returns the path of a request in a round.
 fn path(row: &Row, number: u64, round: usize) -> String {
     match row.kind {
         Kind::Files | Kind::Objects => format!("/f{{{number}~{}}}", round + 1),

@@ -23,7 +23,6 @@ use crate::vm::cache::Cache;
 #[serde(deny_unknown_fields)]
 struct Targets {
     run: Vec<Run>,
-    /// Without TLS.
     plain: Vec<Run>,
     /// Of the role *proxy*: beside the better of nginx and HAProxy.
     proxy: Vec<Run>,
@@ -39,7 +38,6 @@ struct Run {
     target: Vec<Target>,
 }
 
-/// One row of the table.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Target {
@@ -59,7 +57,6 @@ struct Target {
     most: Option<f64>,
 }
 
-/// A value on an axis.
 #[derive(Deserialize, PartialEq)]
 #[serde(untagged)]
 enum Place {
@@ -239,7 +236,6 @@ impl Target {
         Ok(format!("| {name} ({unit}) | {own} | {others} | {} | {target} |", shown(beside)))
     }
 
-    /// The figure of a server in each round.
     fn values(&self, lines: &[Value], server: &str) -> Rounds {
         lines.iter().filter_map(|line| self.value(line, server)).collect()
     }

@@ -25,7 +25,6 @@ use authority::Authority;
 use schedule::Schedule;
 use server::{AcmeClient, ClientPrograms, ClientSetup, RunningClient};
 
-/// The event of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scenario {
     Away,
@@ -93,7 +92,6 @@ struct OutageBed {
     schedule: &'static Schedule,
 }
 
-/// The observations of a server.
 #[derive(Default)]
 struct Seen {
     /// Names that had no good certificate at some time after their first one.

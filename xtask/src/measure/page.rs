@@ -49,7 +49,6 @@ in {}",
     files::write(&page, placed.ok_or("docs/acme.md has no place for it")?)
 }
 
-/// The page as it is.
 pub fn text() -> Result<String, String> {
     files::read(path())
 }

@@ -9,7 +9,6 @@ use crate::process;
 use crate::vm::cache::Cache;
 use crate::vm::image::Image;
 
-/// The unpacked programs.
 pub struct ReferencePrograms {
     tree: PathBuf,
 }

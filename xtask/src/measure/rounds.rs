@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use super::estimate::Estimate;
 
-/// A figure in each round.
 pub type Rounds = BTreeMap<usize, f64>;
 
 /// Its median with an interval; none of no rounds.
@@ -19,7 +18,6 @@ pub fn ratio(these: &Rounds, those: &Rounds) -> Option<Estimate> {
     Estimate::of(each.filter(|ratio| ratio.is_finite()))
 }
 
-/// The one that costs least.
 pub fn better(all: &[Rounds]) -> Option<&Rounds> {
     let median = |rounds: &Rounds| estimate(rounds).map(|it| it.median);
     let there = all.iter().filter_map(|rounds| Some((median(rounds)?, rounds)));

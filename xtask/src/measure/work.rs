@@ -66,12 +66,10 @@ pub fn run(arguments: &MeasureArguments) -> Result<(), String> {
     Ok(())
 }
 
-/// The parts of the guests.
 pub struct Bed<'s> {
     cache: Cache,
     image: Image,
     kettle: PathBuf,
-    /// The profile kettle was built in.
     profile: &'static str,
     servers: Vec<&'s MeasuredServer>,
     folder: PathBuf,

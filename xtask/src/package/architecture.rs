@@ -7,12 +7,9 @@ use std::path::Path;
 
 use crate::files::at;
 
-/// A processor's architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
-    /// 64-bit x86.
     Amd64,
-    /// 64-bit ARM.
     Arm64,
 }
 
@@ -59,7 +56,6 @@ impl Architecture {
         }
     }
 
-    /// Rust's target.
     pub fn target(self) -> String {
         format!("{}-unknown-linux-gnu", self.rpm())
     }

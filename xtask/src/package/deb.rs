@@ -8,7 +8,6 @@ use super::stage::{Part, copy, readable, set_mode};
 use crate::files::{self, create_folder};
 use crate::{checkout, process};
 
-/// Makes both packages.
 pub fn make(release: &Release) -> Result<Vec<PathBuf>, String> {
     [Part::Kettle, Part::Bench].into_iter().map(|part| make_one(release, part)).collect()
 }

@@ -13,7 +13,6 @@ use super::stage::{copy, readable, set_mode};
 use crate::files::{self, at, create_folder};
 use crate::{checkout, process};
 
-/// Makes the image.
 pub fn make(release: &Release) -> Result<PathBuf, String> {
     let work = release.work("oci")?;
     let blobs = work.join("image/blobs/sha256");
@@ -199,7 +198,6 @@ fn add(blobs: &Path, bytes: &[u8]) -> Result<Blob, String> {
     Ok(Blob { sha256, bytes: bytes.len() as u64 })
 }
 
-/// The hash of a file.
 pub fn sha256(file: &Path) -> Result<String, String> {
     let line = process::read(Command::new("sha256sum").arg(file))?;
     Ok(line.split_whitespace().next().unwrap_or_default().to_owned())

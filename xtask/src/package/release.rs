@@ -13,7 +13,6 @@ pub struct Release {
     pub architecture: Architecture,
     /// Holds `kettle` and `kettle-bench`.
     pub programs: PathBuf,
-    /// The folder of packages.
     pub output: PathBuf,
     /// As in Cargo.toml.
     pub version: String,

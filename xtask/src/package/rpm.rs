@@ -6,7 +6,6 @@ use super::release::Release;
 use super::stage::{Part, copy};
 use crate::{checkout, process};
 
-/// Makes both packages.
 pub fn make(release: &Release) -> Result<Vec<PathBuf>, String> {
     let zsh = "usr/share/zsh/site-functions";
     let kettle = Part::Kettle.stage(release, "rpm", zsh)?;

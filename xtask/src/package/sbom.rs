@@ -9,7 +9,6 @@ use super::release::Release;
 use crate::files;
 use crate::{checkout, process};
 
-/// The file's name in packages.
 pub const FILE: &str = "kettle.cdx.json";
 
 /// Writes it beside the packages.
@@ -19,7 +18,6 @@ pub fn make(release: &Release) -> Result<PathBuf, String> {
     Ok(file)
 }
 
-/// The bill of both programs.
 pub fn text(release: &Release) -> Result<String, String> {
     let mut cargo = checkout::cargo();
     cargo.args(["metadata", "--format-version=1", "--locked", "--filter-platform"]);

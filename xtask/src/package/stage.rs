@@ -10,10 +10,8 @@ use super::sbom;
 use crate::files::{self, at, create_folder};
 use crate::{checkout, process};
 
-/// One package's files.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The server.
     Kettle,
     /// The program that measures.
     Bench,
@@ -88,7 +86,6 @@ fn examples(doc: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Copies a file, with the folders above it.
 pub fn copy(from: &Path, to: &Path) -> Result<(), String> {
     if let Some(folder) = to.parent() {
         create_folder(folder)?;
@@ -102,7 +99,6 @@ pub fn readable(tree: &Path) -> Result<(), String> {
     process::run_quietly(Command::new("chmod").args(["-R", "u=rwX,go=rX"]).arg(tree))
 }
 
-/// Sets a file's mode.
 pub fn set_mode(file: &Path, mode: u32) -> Result<(), String> {
     let permissions = fs::Permissions::from_mode(mode);
     fs::set_permissions(file, permissions).map_err(|error| at(file, &error))

@@ -12,7 +12,6 @@ use crate::files::{self, create_folder};
 use crate::vm::disk;
 use crate::{checkout, process, uml};
 
-/// Makes the package and tries it.
 pub fn run(release: &Release) -> Result<(), String> {
     let made = deb::make(release)?;
     let work = release.work("check-systemd")?;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// One line of testssl.sh's report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestsslLine {
     /// Which test.
@@ -14,11 +13,8 @@ pub struct TestsslLine {
     pub text: String,
 }
 
-/// One server, scanned.
 pub struct Scan {
-    /// The name of the scan.
     pub title: &'static str,
-    /// The findings of testssl.sh.
     pub findings: Vec<TestsslLine>,
     /// The ciphers on which sslscan could agree.
     pub ciphers: Vec<String>,
@@ -68,7 +64,6 @@ impl fmt::Display for Scan {
     }
 }
 
-/// Reads testssl.sh's JSON.
 pub fn findings(text: &str) -> Result<Vec<TestsslLine>, String> {
     let report: serde_json::Value = serde_json::from_str(text)
         .map_err(|error| format!("the report of testssl is no JSON: {error}"))?;

@@ -10,7 +10,6 @@ use crate::{checkout, process};
 /// Which packages are looked at, compiled and tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// All of the workspace.
     Everything,
     /// All but the packages below `measure/`.
     Server,
@@ -28,10 +27,8 @@ impl Scope {
     }
 }
 
-/// The programs of the stages.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Programs {
-    /// The server.
     pub kettle: PathBuf,
     /// The program beside it that measures, unless it is left out.
     pub kettle_bench: Option<PathBuf>,
@@ -39,14 +36,11 @@ pub struct Programs {
     pub units: Vec<TestProgram>,
     /// The tests of the crates that measure.
     pub measuring: Vec<TestProgram>,
-    /// The end-to-end suite.
     pub suite: Vec<TestProgram>,
 }
 
-/// One test program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestProgram {
-    /// Its file.
     pub path: PathBuf,
     /// The folder of its package, in which cargo would run it.
     pub folder: PathBuf,

@@ -35,7 +35,6 @@ impl fmt::Display for Cost {
     }
 }
 
-/// When a stage began.
 pub struct Started {
     at: Instant,
     processor_seconds: f64,

@@ -9,7 +9,6 @@ use crate::process::Lines;
 
 /// Something that runs tests beside others.
 pub struct Stage<'p> {
-    /// Its name in the summary.
     pub name: String,
     /// Runs the tests that the words choose, and shows their output.
     pub work: Box<Work<'p>>,

@@ -6,16 +6,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The sum so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Tests that ran and passed.
     pub passed: u64,
-    /// Tests, or whole stages, that failed.
     pub failed: u64,
-    /// Tests that did not run.
     pub skipped: u64,
-    /// The names of failed tests.
     pub failures: Vec<String>,
     /// The tests that failed at first and passed the second time.
     pub unsteady: Vec<String>,
@@ -95,7 +90,6 @@ impl Totals {
         }
     }
 
-    /// True if nothing was counted at all.
     pub fn is_empty(&self) -> bool {
         self.passed + self.failed + self.skipped == 0
     }

@@ -70,7 +70,6 @@ fn word_for(package: &Package) -> &str {
     package.directory.rsplit('/').next().unwrap_or_default()
 }
 
-/// One arrow of the map.
 struct Arrow<'t> {
     from: &'t str,
     to: &'t str,

@@ -17,7 +17,6 @@ pub fn check(tree: &Tree, _: &Workspace, violations: &mut Vec<Violation>) {
     }
 }
 
-/// The text of a line that is a comment.
 fn comment(line: &str) -> Option<&str> {
     line.trim_start().strip_prefix("//").map(|text| text.trim_start_matches(['/', '!']))
 }

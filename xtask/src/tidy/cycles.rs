@@ -10,7 +10,6 @@ use super::scan::{Module, Workspace};
 use super::tree::Tree;
 use super::violation::Violation;
 
-/// Checks every package.
 pub fn check(_: &Tree, workspace: &Workspace, violations: &mut Vec<Violation>) {
     for package in &workspace.packages {
         let mentions = Mention::all(workspace, &package.directory);

@@ -4,13 +4,10 @@
 
 use super::violation::Violation;
 
-/// One file that one rule leaves alone.
 pub struct Exception {
-    /// The rule's name.
     pub rule: &'static str,
     /// The file, relative to the repository.
     pub path: &'static str,
-    /// Why the rule does not fit here.
     pub reason: &'static str,
 }
 
@@ -42,7 +39,6 @@ pub fn apply(list: &[Exception], violations: Vec<Violation>) -> Vec<Violation> {
     kept
 }
 
-/// The exceptions of this repository.
 pub const LIST: &[Exception] = &[
     exception(
         "type_name",

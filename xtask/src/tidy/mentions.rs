@@ -12,7 +12,6 @@ pub struct Mention<'w> {
     pub from: &'w Module,
     /// The path of the module it means.
     pub to: &'w [String],
-    /// The line.
     pub line: usize,
 }
 
@@ -23,9 +22,7 @@ pub struct Edge<'w> {
     pub from: &'w str,
     /// The child mentioned, or the one that has it below.
     pub to: &'w str,
-    /// The file that mentions.
     pub file: &'w str,
-    /// The line.
     pub line: usize,
 }
 

@@ -7,14 +7,11 @@ use toml::{Table, Value};
 use super::tree::Tree;
 use super::violation::Violation;
 
-/// One package.
 #[derive(Debug)]
 pub struct Package {
     /// Its folder, relative to the repository: `crates/http`.
     pub directory: String,
-    /// Its name in `Cargo.toml`.
     pub name: String,
-    /// Its dependencies, of every kind.
     pub dependencies: Vec<Dependency>,
     /// The files its compilation units start from: `crates/http/src/lib.rs`.
     pub roots: BTreeSet<String>,
@@ -34,7 +31,6 @@ pub struct Dependency {
 }
 
 impl Package {
-    /// The package's manifest.
     pub fn manifest(&self) -> String {
         format!("{}/Cargo.toml", self.directory)
     }

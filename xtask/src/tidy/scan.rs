@@ -21,13 +21,11 @@ pub struct Workspace {
 pub struct Module {
     /// The directory of its package: `crates/server`.
     pub package: String,
-    /// The file.
     pub file: String,
     /// Its path from the target's root; empty for the root itself.
     pub path: Vec<String>,
     /// True if only `cargo test` compiles it.
     pub is_for_tests: bool,
-    /// The facts of it.
     pub facts: Facts,
 }
 

@@ -9,7 +9,6 @@ use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree};
 
 mod packed;
 
-/// The facts about one file.
 #[derive(Debug, Default)]
 pub struct Facts {
     /// The files it declares with `mod name;`.
@@ -22,11 +21,9 @@ pub struct Facts {
     pub unsafe_lines: Vec<usize>,
     /// The lines where a `let` packs names and values into tuples.
     pub packed_lines: Vec<usize>,
-    /// True if it says `#![forbid(unsafe_code)]`.
     pub forbids_unsafe: bool,
 }
 
-/// A `mod name;`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Declaration {
     /// The module's path from the crate's root, its own name last.
@@ -37,7 +34,6 @@ pub struct Declaration {
     pub has_path_attribute: bool,
     /// True if only `cargo test` compiles it.
     pub is_for_tests: bool,
-    /// The line.
     pub line: usize,
 }
 
@@ -50,7 +46,6 @@ pub struct Reference {
     pub imported_as: Option<String>,
     /// True if only `cargo test` compiles the inline module it stands in.
     pub is_for_tests: bool,
-    /// The line.
     pub line: usize,
 }
 
@@ -248,7 +243,6 @@ fn is_mark(tokens: &[TokenTree], index: usize, wanted: char) -> bool {
     matches!(tokens.get(index), Some(TokenTree::Punct(mark)) if mark.as_char() == wanted)
 }
 
-/// True if `::` stands at `index`.
 fn is_separator(tokens: &[TokenTree], index: usize) -> bool {
     let is_joint = matches!(tokens.get(index), Some(TokenTree::Punct(mark)) if mark.spacing() == Spacing::Joint);
     is_joint && is_mark(tokens, index, ':') && is_mark(tokens, index + 1, ':')

@@ -19,7 +19,6 @@ impl Tree {
         Ok(tree)
     }
 
-    /// A tree made of snippets.
     #[cfg(test)]
     pub fn of(files: &[(&str, &str)]) -> Self {
         let files = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));

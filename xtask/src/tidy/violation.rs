@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// A place in the tree that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
     /// The file, relative to the repository.
@@ -11,17 +10,14 @@ pub struct Violation {
     pub line: usize,
     /// The rule's name, as exceptions use it.
     pub rule: &'static str,
-    /// The fault and the advice.
     pub message: String,
 }
 
 impl Violation {
-    /// A finding at one line of a file.
     pub fn at(path: &str, line: usize, rule: &'static str, message: impl Into<String>) -> Self {
         Self { path: path.to_owned(), line, rule, message: message.into() }
     }
 
-    /// A finding about a file as a whole.
     pub fn in_file(path: &str, rule: &'static str, message: impl Into<String>) -> Self {
         Self::at(path, 1, rule, message)
     }

@@ -53,7 +53,6 @@ impl Apt {
         Ok(package_names(&text))
     }
 
-    /// Downloads exactly these packages.
     pub fn download(&self, packages: &[String]) -> Result<Vec<PathBuf>, String> {
         let debs = self.folder.join("debs");
         process::run_quietly(
@@ -153,7 +152,6 @@ impl Mirror {
         })
     }
 
-    /// Returns the folder of packages.
     pub fn archive(&self) -> &str {
         &self.archive
     }

@@ -10,27 +10,19 @@ use super::qemu::Machine;
 use crate::checkout;
 use crate::files::{self, at};
 
-/// The arguments.
 pub struct Arguments {
-    /// The kernel of the guest.
     pub kernel: Kernel,
-    /// The root file system of the guest.
     pub image: Image,
-    /// Its machine.
     pub machine: Machine,
-    /// Files and folders for the guest.
     pub files: Vec<PathBuf>,
     /// Variables for the command.
     pub environment: Vec<(String, String)>,
     /// The folder for `/out`.
     pub out: PathBuf,
-    /// The guest's time.
     pub limit: Duration,
     /// True to download anew what is in the cache.
     pub refresh: bool,
-    /// Words that are no options.
     pub names: Vec<String>,
-    /// The words behind `--`.
     pub command: Vec<String>,
 }
 
@@ -90,7 +82,6 @@ impl Arguments {
         Ok(())
     }
 
-    /// The guest asked for.
     pub fn into_guest(self) -> Result<Guest, String> {
         let named = |path: PathBuf| {
             let path = path.canonicalize().map_err(|error| at(&path, &error))?;

@@ -36,7 +36,6 @@ pub fn build_empty(image: &Path, bytes: u64) -> Result<(), String> {
     )
 }
 
-/// Makes a raw disk of zeros.
 pub fn build_raw(image: &Path, bytes: u64) -> Result<(), String> {
     File::create(image).and_then(|file| file.set_len(bytes)).map_err(|error| at(image, &error))
 }

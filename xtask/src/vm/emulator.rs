@@ -24,7 +24,6 @@ impl Emulator {
         cache.obtain("qemu", &recipe, build).map(Self::Unpacked)
     }
 
-    /// The command, without arguments.
     pub fn command(&self) -> Command {
         match self {
             Self::OfThisMachine => Command::new(PROGRAM),

@@ -16,13 +16,9 @@ use super::{busybox, disk, initramfs, modules};
 use crate::files::{self, Temporary, create_folder, remove_folder};
 use crate::process::{self, Exit};
 
-/// The command to run, and its machine.
 pub struct Guest {
-    /// The kernel to boot.
     pub kernel: Kernel,
-    /// The root file system.
     pub image: Image,
-    /// The machine.
     pub machine: Machine,
     /// Host files and folders that appear in `/kettle`, each under the given name.
     pub files: Vec<(PathBuf, String)>,
@@ -36,7 +32,6 @@ pub struct Guest {
     pub limit: Duration,
 }
 
-/// The outcome of the run.
 pub struct Report {
     /// The command's exit status; none if the guest crashed or was killed at its limit.
     pub status: Option<i32>,
@@ -46,7 +41,6 @@ pub struct Report {
     pub has_died: bool,
     /// The complaints of the kernel: a warning of its own code is a finding, even if every test passed.
     pub complaints: Vec<String>,
-    /// Wall-clock time of the whole run.
     pub took: Duration,
 }
 
@@ -218,7 +212,6 @@ fn describe_crash(reason: Option<String>, console: &Path) -> String {
     format!("{reason}; its console ended with:\n{}", tail.join("\n"))
 }
 
-/// Quotes a word for the shell.
 pub fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -8,7 +8,6 @@ use super::cache::Cache;
 use super::disk;
 use crate::files::{self, create_folder, remove_folder};
 
-/// A root file system to choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Image {
     /// Debian 13 with the clients and tools the tests call.
@@ -18,7 +17,6 @@ pub enum Image {
 }
 
 impl Image {
-    /// Both images.
     pub const ALL: [Self; 2] = [Self::Test, Self::Measure];
 
     /// The name used on the command line.
@@ -29,7 +27,6 @@ impl Image {
         }
     }
 
-    /// The image called `name`.
     pub fn parse(name: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|image| image.name() == name);
         found.ok_or_else(|| format!("unknown image `{name}`; there are test and measure"))

@@ -8,7 +8,6 @@ use super::cache::Cache;
 use super::{disk, modules};
 use crate::files::{self, create_folder, remove_folder};
 
-/// One kernel of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
     /// Debian 12's kernel: no rekey, one record per 64 KiB pipe batch.
@@ -19,11 +18,9 @@ pub enum Kernel {
     Linux7,
 }
 
-/// A kernel ready to boot.
 pub struct BootFiles {
     /// The kernel's release, as `uname -r` says it.
     pub release: String,
-    /// The compressed kernel image.
     pub image: PathBuf,
     /// The modules to load at boot, uncompressed, in loading order.
     pub boot_modules: Vec<PathBuf>,
@@ -32,7 +29,6 @@ pub struct BootFiles {
 }
 
 impl Kernel {
-    /// Every kernel of the matrix, oldest first.
     pub const ALL: [Self; 3] = [Self::Linux6_1, Self::Linux6_12, Self::Linux7];
 
     /// The name used on the command line.
@@ -44,7 +40,6 @@ impl Kernel {
         }
     }
 
-    /// The kernel called `name`.
     pub fn parse(name: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|kernel| kernel.name() == name);
         found.ok_or_else(|| format!("unknown kernel `{name}`; there are 6.1, 6.12 and 7"))

@@ -5,7 +5,6 @@ use std::process::Command;
 
 use super::emulator::Emulator;
 
-/// The differences between guests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// Counts instructions: one guest instruction is one nanosecond of guest time, on one CPU and reproducibly: all that the guest reads
@@ -17,7 +16,6 @@ pub struct Machine {
     pub erms: bool,
     /// Virtual CPUs; counting instructions allows one.
     pub cpus: u32,
-    /// Memory in MiB.
     pub memory_mib: u32,
     /// More words for the kernel's command line.
     pub append: String,
@@ -36,9 +34,7 @@ impl Default for Machine {
     }
 }
 
-/// The files a guest is made of.
 pub struct Files {
-    /// The kernel image.
     pub kernel: PathBuf,
     /// The first file system.
     pub initramfs: PathBuf,
@@ -53,7 +49,6 @@ pub struct Files {
 /// The right of the guest to write to a disk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// No.
     Read,
     /// Yes; the file is thrown away afterwards, so nothing is ever flushed.
     Write,
@@ -68,7 +63,6 @@ pub enum Terminal {
     Interactive,
 }
 
-/// The command that runs the guest.
 pub fn command(
     emulator: &Emulator,
     machine: &Machine,

@@ -140,7 +140,6 @@ impl GrowthBed {
         Ok(Pair { servers, origin, _folder: Temporary(folder) })
     }
 
-    /// Starts one server without a store.
     pub fn server(
         &self,
         row: &Row,

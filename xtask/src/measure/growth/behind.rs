@@ -55,7 +55,6 @@ pub fn php_config(port: u16) -> String {
 /// The program that is run: 1 KiB of text, whose length it says since the client of the load reads no chunks.
 pub const PROGRAM: &str = "<?php header('Content-Type: text/plain'); header('Content-Length: 1024'); echo str_repeat('a', 1024);";
 
-/// The words of a load.
 pub fn load(kind: Kind) -> &'static str {
     match kind {
         // Nobody knows the length of what is compressed on its way, and the client of the load reads no chunks.

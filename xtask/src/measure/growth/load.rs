@@ -10,7 +10,6 @@ use serde_json::Value;
 use crate::measure::daemon::{ending_with_us, signal};
 use crate::process;
 
-/// The target of a request.
 #[derive(Clone, Copy)]
 pub struct LoadTarget<'t> {
     pub port: u16,
@@ -19,7 +18,6 @@ pub struct LoadTarget<'t> {
     pub path: &'t str,
 }
 
-/// The results of a load.
 #[derive(Debug, PartialEq)]
 pub struct Answers {
     pub succeeded: f64,
@@ -79,7 +77,6 @@ pub struct Client {
 }
 
 impl Client {
-    /// Puts a load on and waits for its end.
     pub fn run(&self, target: LoadTarget<'_>, words: &str) -> Result<Answers, String> {
         Answers::of(&process::read(&mut self.command(target, words))?, Beside::Nothing)
     }

@@ -85,7 +85,6 @@ impl GrowthRecord {
         self.samples.retain(|sample| sample.point.what != what);
     }
 
-    /// Returns the samples so far.
     pub fn samples(&self) -> &[Sample] {
         &self.samples
     }
@@ -94,7 +93,6 @@ impl GrowthRecord {
         self.samples.push(sample);
     }
 
-    /// Notes what could not be measured.
     pub fn absent(&mut self, what: &str, why: &str) {
         eprintln!("{what}: not measured: {why}");
         self.absent.push((what.to_owned(), why.to_owned()));
@@ -153,7 +151,6 @@ fn copy(from: &Path, to: &Path) -> Result<(), String> {
     files::copy(from, to)
 }
 
-/// The samples of a results file.
 fn parse(text: &str) -> Vec<Sample> {
     let samples = text.lines().filter_map(|line| serde_json::from_str::<Sample>(line).ok());
     samples.filter(|sample| sample.line == "sample").collect()

@@ -10,7 +10,6 @@ use crate::files::{self, create_folder};
 use crate::measure::daemon::{Daemon, ending_with_us};
 use crate::process;
 
-/// Which server it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
     Kettle,
@@ -27,7 +26,6 @@ impl Program {
         }
     }
 
-    /// Returns its name in results.
     pub fn subject(self) -> &'static str {
         match self {
             Self::Kettle => "kettle user",
@@ -36,7 +34,6 @@ impl Program {
     }
 }
 
-/// The setup of a server.
 pub struct Setup<'s> {
     pub kind: Kind,
     pub number: u64,
@@ -207,7 +204,6 @@ pub fn php(cpus: &str, folder: &Path) -> Command {
     command
 }
 
-/// The programs, as they are called.
 pub struct ServerPrograms {
     pub kettle: PathBuf,
     /// nginx in a folder with its libraries.
@@ -215,7 +211,6 @@ pub struct ServerPrograms {
 }
 
 impl ServerPrograms {
-    /// Returns the version of nginx.
     pub fn nginx_version(&self) -> String {
         let mut command = self.nginx();
         let output = command.arg("-v").output();

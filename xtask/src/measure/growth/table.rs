@@ -29,7 +29,6 @@ const TOLD: &[(&str, &str, &str, f64)] = &[
     ("", "max_us", "longest wait of another client in a reload (ms)", 1e-3),
 ];
 
-/// The whole table, in the order of the rows.
 pub fn render(samples: &[Sample]) -> String {
     let mut lines = vec![
         "| there are | a | kettle | nginx | ratio | aim |".to_owned(),

@@ -14,7 +14,6 @@ use crate::files::{self, create_folder};
 use crate::measure::daemon::{Daemon, ending_with_us};
 use crate::{go, process};
 
-/// An authority that runs.
 pub struct Authority {
     pub relay: Relay,
     /// Pebble and the name server.
@@ -81,17 +80,14 @@ impl Authority {
         process::run_quietly(curl.arg(url))
     }
 
-    /// The number of orders it took.
     pub fn orders(&self) -> usize {
         self.lines_with("Added order")
     }
 
-    /// The number of orders it refused.
     pub fn refusals(&self) -> usize {
         self.lines_with("POST /order-plz").saturating_sub(self.orders())
     }
 
-    /// The number of certificates it issued.
     pub fn issued(&self) -> usize {
         self.lines_with("Issued certificate serial")
     }

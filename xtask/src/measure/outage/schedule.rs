@@ -4,11 +4,8 @@ use std::time::Duration;
 
 use super::Scenario;
 
-/// The times of a run.
 pub struct Schedule {
-    /// The scenarios to see.
     pub scenarios: &'static [Scenario],
-    /// The lifetime of certificates.
     pub lifetime: Duration,
     /// The time the authority is away.
     pub away: Duration,

@@ -12,7 +12,6 @@ use crate::process;
 use crate::vm::apt::{self};
 use crate::vm::cache::Cache;
 
-/// Which server it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AcmeClient {
     Kettle,
@@ -22,7 +21,6 @@ pub enum AcmeClient {
 impl AcmeClient {
     pub const ALL: [Self; 2] = [Self::Kettle, Self::Caddy];
 
-    /// Returns its name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kettle => "kettle",
@@ -31,7 +29,6 @@ impl AcmeClient {
     }
 }
 
-/// The programs, as they are called.
 pub struct ClientPrograms {
     pub kettle: PathBuf,
     pub caddy: PathBuf,
@@ -51,7 +48,6 @@ impl ClientPrograms {
         Some(Self { kettle: folder.join("kettle"), caddy: folder.join("caddy") })
     }
 
-    /// Returns the version of Caddy.
     pub fn caddy_version(&self) -> Result<String, String> {
         let said = process::read(Command::new(&self.caddy).arg("version"))?;
         Ok(said.split_whitespace().next().unwrap_or_default().trim_start_matches('v').to_owned())
@@ -65,7 +61,6 @@ impl ClientPrograms {
     }
 }
 
-/// The setup of a server.
 #[derive(Clone)]
 pub struct ClientSetup {
     pub program: AcmeClient,

@@ -15,7 +15,6 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Builds them in `folder`.
     pub fn build(folder: PathBuf) -> Result<Self, String> {
         remove_folder(&folder)?;
         create_folder(&folder)?;

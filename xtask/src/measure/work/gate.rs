@@ -16,7 +16,6 @@ use crate::files::{self, at};
 use crate::vm::image::Image;
 use crate::{checkout, process};
 
-/// The outcome of the comparison.
 #[derive(Debug, PartialEq)]
 pub enum Verdict {
     /// So many figures are as they were.
@@ -61,7 +60,6 @@ pub fn check(kettle: &Path, shown: &mut dyn Write) -> Result<Verdict, String> {
     compare(&Baseline::read(&baseline)?, &measured.rules, &measured.vectors)
 }
 
-/// Returns the message of a failed check.
 pub fn complaint(sentences: &[String]) -> String {
     format!(
         "the work of a request has changed:\n  {}\nif that is meant, `cargo xtask measure work --bless` makes it the baseline; say why in the commit",

@@ -11,18 +11,14 @@ use super::vector::{GuestLines, Vector};
 use crate::files::{self, create_folder};
 use crate::process;
 
-/// The record to write.
 pub struct Record<'r> {
-    /// The guests.
     pub bed: &'r Bed<'r>,
     /// The lines of one of them about itself.
     pub lines: &'r GuestLines,
-    /// The figures.
     pub vectors: &'r [Vector],
 }
 
 impl Record<'_> {
-    /// Writes the file.
     pub fn write(&self, path: &Path) -> Result<(), String> {
         if let Some(folder) = path.parent() {
             create_folder(folder)?;
@@ -116,6 +112,5 @@ impl Record<'_> {
     }
 }
 
-/// The scenario's name.
 pub const SCENARIO: &str = "work";
 const FORMAT: u32 = 1;

@@ -2,9 +2,7 @@
 
 use super::super::configs::ConfigInput;
 
-/// A server with one configuration.
 pub struct MeasuredServer {
-    /// Its name in the tables.
     pub name: &'static str,
     /// True if its connections move into the kernel; unknown if that depends on the size.
     pub is_offloaded: Option<bool>,
@@ -56,7 +54,6 @@ impl MeasuredServer {
         }
     }
 
-    /// True if it is kettle.
     pub fn is_kettle(&self) -> bool {
         !matches!(self.config, Config::Nginx { .. })
     }
@@ -70,7 +67,6 @@ impl MeasuredServer {
 /// Limits of a server that remembers nothing.
 const FORGETFUL: &str = "[limits]\nhot_memory = \"0 B\"\nopen_files = 0\n";
 
-/// All of them.
 pub const SERVERS: &[MeasuredServer] = &[
     server("kettle-user", Some(false), kettle("user")),
     server("kettle-user-unconfined", Some(false), kettle("user")),

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::MeasuredServer;
 use super::window::{self, Window};
 
-/// The output of the guest.
 #[derive(Default)]
 pub struct GuestLines {
     /// The facts of the guest about itself, in its order.
@@ -28,9 +27,7 @@ struct WorkLine {
 /// The work of one more request of one server, for one size, in one round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vector {
-    /// The server's name in the guest.
     pub server: String,
-    /// The body.
     pub bytes: u64,
     /// Which round, from 0.
     pub round: u32,
@@ -41,7 +38,6 @@ pub struct Vector {
 }
 
 impl GuestLines {
-    /// Takes a line of the guest.
     pub fn take(&mut self, line: &str) {
         if let Some((name, value)) =
             line.strip_prefix("MACHINE ").and_then(|rest| rest.split_once(' '))
@@ -57,7 +53,6 @@ impl GuestLines {
         }
     }
 
-    /// Returns a fact of the guest.
     pub fn machine(&self, name: &str) -> &str {
         self.machine.iter().find(|(found, _)| found == name).map_or("", |(_, value)| value)
     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-/// The counts of one window.
 pub struct Window(BTreeMap<String, u64>);
 
 impl Window {
@@ -12,7 +11,6 @@ impl Window {
     }
 }
 
-/// Reads the plugin's file.
 pub fn read(text: &str) -> Result<Vec<Window>, String> {
     let mut windows = Vec::new();
     for line in text.lines() {
