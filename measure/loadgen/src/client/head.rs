@@ -106,15 +106,9 @@ fn head_of(response: &httparse::Response<'_, '_>) -> Result<Head, Failure> {
 }
 
 fn length(value: &[u8]) -> Option<u64> {
-    if value.is_empty() {
-        return None;
-    }
-    value.iter().try_fold(0_u64, |length, digit| {
-        if !digit.is_ascii_digit() {
-            return None;
-        }
-        length.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
-    })
+    // `parse` by itself would take a sign.
+    let text = std::str::from_utf8(value).ok()?;
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
 /// More than any server sends before a file.
