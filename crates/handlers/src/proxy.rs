@@ -75,7 +75,7 @@ pub struct ProxyRoute {
     pub takes_encoded_slashes: bool,
     early_hints: EarlyHints,
     /// True if a request says nothing but its path and that this is signed.
-    is_signed: bool,
+    pub(crate) is_signed: bool,
     /// The source of its words.
     words: WordSource,
     /// The way servers get slashes in a row.

@@ -45,13 +45,13 @@ use kettle_http::conditional::SelectionError;
 use kettle_runtime::disk::{Device, Disks, WaitError};
 use kettle_upstream::Pool;
 use rustix::io::Errno;
-use tokio::sync::oneshot;
+use tokio::sync::watch;
 use tokio::task::spawn_local;
 
 use crate::files::file_route::next_number;
 use crate::files::handler::Files;
 use crate::files::object::ReadyObject;
-use crate::proxy::{self, BodyStore, ProxyRoute};
+use crate::proxy::{self, BodyStore, ProxyRoute, SharedTarget};
 use crate::stores::{CacheOutcome, KeptStore, OpenStore, Stores};
 pub use at_hand::{Begun, ready};
 pub use coded_form::{CodedForm, coded_form};
@@ -106,6 +106,11 @@ impl CachedRoute {
         })
     }
 
+    /// True if what one of both keeps is known by the same name to the other.
+    pub fn keeps_beside(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.store, &other.store) && self.proxy.is_signed == other.proxy.is_signed
+    }
+
     /// A response of the backend, with what decides here whether it may be kept.
     fn answer<'a>(
         &'a self,
@@ -151,7 +156,6 @@ pub async fn respond(
     match answer {
         CacheAnswer::Ready(answer) => answer,
         CacheAnswer::Pass(why, better) => {
-            let method = request.head.method().as_str().to_owned();
             let answer =
                 proxy::respond(&route.proxy, pool, bodies, Some(path), request, notes).await;
             let is_failed = match &answer {
@@ -165,38 +169,8 @@ pub async fn respond(
             }
             route.count(CacheOutcome::Bypass, notes);
             let status = format!("fwd={why}");
-            // Also where the server names what is to be sent in place of its answer.
-            let said = match (&answer, &request.handed) {
-                (Ok(Answer::Response(response)), _) => {
-                    Some((response.status, response.fields.lines()[1]))
-                }
-                (Err(_), Some(handed)) => Some((handed.status, &b""[..])),
-                _ => None,
-            };
-            if let (Some(asked), Some((status, own))) = (&asked, said)
-                && invalidates(&method, status)
-            {
-                let keys = validating::invalid_keys(asked, own);
-                let device = match store {
-                    Some(open) => device(files.disks(), open),
-                    None => Arc::clone(&route.store.opening),
-                };
-                // In a task of its own: a client that takes the request back does not undo what it did.
-                let invalidate = |over, disks| {
-                    let keys = keys.clone();
-                    let device = device.clone();
-                    let route = route.clone();
-                    spawn_local(route.invalidate_after(over, keys, disks, device, pool.share()))
-                };
-                let at_once = invalidate(None, files.disks().within(ANSWER_TIME_MAX));
-                if request.body.is_uploaded_concurrently() {
-                    // A response that is kept before the write is over may be older than the rest of it. A client that takes
-                    // the request back while this is waited for ends the write.
-                    let (until_over, over) = oneshot::channel();
-                    held.invalidation = Some(Box::new(until_over));
-                    invalidate(Some(over), Disks::new(WRITE_TIME_MAX));
-                }
-                let _ = at_once.await;
+            if let Some(asked) = &asked {
+                forget_written(route, &asked.target, &answer, (files, pool), request, held).await;
             }
             let mut answer = answer.map_err(|error| refused(error, &status))?;
             if let Some(response) = answer.response_mut() {
@@ -205,6 +179,70 @@ pub async fn respond(
             Ok(answer)
         }
     }
+}
+
+/// Forgets what a write leaves nothing of, if that is its answer and it has succeeded (RFC 9111 §4.4).
+async fn forget_written(
+    route: &Arc<CachedRoute>,
+    target: &SharedTarget,
+    answer: &Result<Answer, HttpError>,
+    (files, pool): (&Files, &Rc<Pool>),
+    request: &Request<'_>,
+    held: &mut Held,
+) {
+    // Also where the server names what is to be sent in place of its answer.
+    let (status, own) = match (answer, &request.handed) {
+        (Ok(Answer::Response(response)), _) => (response.status, response.fields.lines()[1]),
+        (Err(_), Some(handed)) => (handed.status, &b""[..]),
+        _ => return,
+    };
+    if !invalidates(request.head.method().as_str(), status) {
+        return;
+    }
+    let keys = validating::invalid_keys(target, own);
+    let device = match opened(route, files).await {
+        Some(open) => device(files.disks(), open),
+        None => Arc::clone(&route.store.opening),
+    };
+    // In a task of its own: a client that takes the request back does not undo what it did.
+    let invalidate = |over, disks| {
+        let keys = keys.clone();
+        let device = device.clone();
+        spawn_local(route.clone().invalidate_after(over, keys, disks, device, pool.share()))
+    };
+    let at_once = invalidate(None, files.disks().within(ANSWER_TIME_MAX));
+    if request.body.is_uploaded_concurrently() {
+        // A response that is kept before the write is over may be older than the rest of it. A client that takes the request
+        // back while this is waited for ends the write.
+        let until_over = held.invalidation.get_or_insert_with(|| Box::new(watch::Sender::new(())));
+        invalidate(Some(until_over.subscribe()), Disks::new(WRITE_TIME_MAX));
+    }
+    let _ = at_once.await;
+}
+
+/// Passes a request on that no store answers. If it is a write, the stores of these routes may have what it changes.
+///
+/// # Errors
+/// The response to send instead.
+#[expect(clippy::too_many_arguments, reason = "as `respond` has it")]
+pub async fn pass_beside(
+    readers: &[Arc<CachedRoute>],
+    proxy: &ProxyRoute,
+    (files, pool): (&Files, &Rc<Pool>),
+    bodies: BodyStore<'_>,
+    path: Option<&str>,
+    request: &mut Request<'_>,
+    held: &mut Held,
+    notes: &mut LogNotes,
+) -> Result<Answer, HttpError> {
+    let answer = proxy::respond(proxy, pool, bodies, path, request, notes).await;
+    for route in readers {
+        let path = path.or(request.head.path().ok());
+        if let Some(target) = path.and_then(|path| route.proxy.kept_target(path, request)) {
+            forget_written(route, &target, &answer, (files, pool), request, held).await;
+        }
+    }
+    answer
 }
 
 /// True if a store may answer it at all.

@@ -36,6 +36,7 @@ use crate::files::programs::AllPrograms;
 use crate::forward_auth::ForwardAuth;
 use crate::guard::Guard;
 use crate::proxy::ProxyRoute;
+use crate::proxy_cache::CachedRoute;
 use crate::redirect::pattern::Paths;
 use crate::site_names::site_names;
 use crate::stores::Stores;
@@ -92,6 +93,8 @@ pub struct Site {
     before: AllBefore,
     /// The folders below which conditions look for files, by their numbers.
     folders: Vec<Arc<FileRoute>>,
+    /// A route for each store that may have what writes to other routes change.
+    pub readers: Box<[Arc<CachedRoute>]>,
     /// The routes that its servers may hand over to.
     internal: Option<Box<InternalRoutes>>,
     /// In the order of the file.
@@ -198,6 +201,7 @@ impl Router {
                 words,
                 before,
                 folders: folders.open,
+                readers: build::readers(&routes),
                 internal: InternalRoutes::of(site),
                 index: all.index,
                 routes,

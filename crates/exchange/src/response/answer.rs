@@ -12,7 +12,7 @@ use kettle_runtime::client_address::ClientAddress;
 use kettle_runtime::rate_limit::Counted;
 use kettle_upstream::backend::{Backend, Slot};
 use kettle_upstream::{Link, Trace};
-use tokio::sync::oneshot;
+use tokio::sync::watch;
 
 use super::Response;
 
@@ -109,7 +109,7 @@ pub struct Held {
     /// The request's places among those of its client. A fetch that the request began shares them.
     pub client_place: Option<Rc<Counted>>,
     /// The end of a write that goes on beside its response: what was stored in the meantime is invalidated then.
-    pub invalidation: Option<Box<oneshot::Sender<()>>>,
+    pub invalidation: Option<Box<watch::Sender<()>>>,
 }
 
 /// The notes for the log and the counters on an answer besides what the client sees. Nothing else may read it.

@@ -54,14 +54,9 @@ impl SharedTarget {
 impl ProxyRoute {
     /// Returns the shared target of a request with this path; `None` if it says no host.
     pub(crate) fn shared_target(&self, path: &str, request: &Request<'_>) -> Option<SharedTarget> {
-        let head = &*request.head;
-        let host = self.host_of(head, request.presented().server_name)?;
-        let scheme = request.client.scheme;
-        // With the port that all mean who say none, it is the same host.
-        let host_alone = host.strip_suffix(scheme.usual_port()).and_then(|it| it.strip_suffix(':'));
-        let host = host_alone.unwrap_or(&host);
-        let target = head.target().ok()?;
-        let raw = head.raw_target();
+        let shared = self.kept_target(path, request)?;
+        let target = request.head.target().ok()?;
+        let raw = request.head.raw_target();
         let sent = match &self.prefix {
             Some(prefix) => {
                 let there = prefix.there(path)?;
@@ -75,10 +70,23 @@ impl ProxyRoute {
             .program
             .is_some()
             .then(|| Box::new((path.to_owned(), request.program.as_deref().cloned())));
-        let reference = reference(Target { path, ..target }, raw, self.slash_runs)?;
+        Some(SharedTarget { sent, program, ..shared })
+    }
+
+    /// The same as far as stores know it, also of a request that another route of the site answers.
+    pub(crate) fn kept_target(&self, path: &str, request: &Request<'_>) -> Option<SharedTarget> {
+        let head = &*request.head;
+        let host = self.host_of(head, request.presented().server_name)?;
+        let scheme = request.client.scheme;
+        // With the port that all mean who say none, it is the same host.
+        let host_alone = host.strip_suffix(scheme.usual_port()).and_then(|it| it.strip_suffix(':'));
+        let host = host_alone.unwrap_or(&host);
+        let target = Target { path, ..head.target().ok()? };
+        let reference = reference(target, head.raw_target(), self.slash_runs)?;
         let path = self.unsigned(&reference);
         let uri = [scheme.as_str(), "://", host, path].concat();
-        Some(SharedTarget { scheme, path: uri.len() - path.len(), uri, sent, program })
+        let path = uri.len() - path.len();
+        Some(SharedTarget { scheme, path, uri, sent: None, program: None })
     }
 
     /// The request for it, with these fields and the operator's.

@@ -12,12 +12,13 @@ use kettle_http::caching::{self, FieldLines, vary};
 use kettle_http::h1::response::ResponseHead;
 use kettle_runtime::disk::{Device, Disks};
 use kettle_upstream::SharedRequest;
-use tokio::sync::oneshot;
+use tokio::sync::watch;
 
 use super::cache_request::CacheRequest;
 use super::fetching::Fetching;
 use super::stored_response::ObjectVersion;
 use super::{CALL_BYTES, CachedRoute, TAGS_MAX, lines, stored_response};
+use crate::proxy::SharedTarget;
 use crate::stores::OpenStore;
 
 /// The words of a backend in its 304.
@@ -109,14 +110,14 @@ impl CachedRoute {
     /// The same, whatever becomes of the client; at once, or when the response to the write is over: dropped, `over` says so.
     pub(super) async fn invalidate_after(
         self: Arc<Self>,
-        over: Option<oneshot::Receiver<()>>,
+        over: Option<watch::Receiver<()>>,
         keys: Arc<[Name]>,
         disks: Disks,
         device: Arc<Device>,
         _shared: SharedRequest,
     ) {
-        if let Some(over) = over {
-            let _ = over.await;
+        if let Some(mut over) = over {
+            let _ = over.changed().await;
         }
         if let Some(open) = self.store.written_to(&keys) {
             self.invalidate(&keys, &disks, &device, open).await;
@@ -125,10 +126,9 @@ impl CachedRoute {
 }
 
 /// Forgets what a write leaves nothing of: its own URL, and those that its response names in these lines, by either scheme.
-pub(super) fn invalid_keys(asked: &CacheRequest, own: &[u8]) -> Arc<[Name]> {
-    let target = &asked.target;
+pub(super) fn invalid_keys(target: &SharedTarget, own: &[u8]) -> Arc<[Name]> {
     let also = also_invalid(&lines::fields(own), target.origin(), target.reference());
-    let keys = std::iter::once(asked.key()).chain(also.iter().map(String::as_str));
+    let keys = std::iter::once(target.uri()).chain(also.iter().map(String::as_str));
     let names = |key| {
         let other = by_other_scheme(key).map(|other| Name::of_key(&other));
         std::iter::once(Name::of_key(key)).chain(other)

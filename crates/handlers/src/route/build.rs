@@ -88,6 +88,18 @@ pub(super) fn build_routes(
     routes
 }
 
+/// A route for each store, if a URL may be read by one route and written to by another: only conditions tell such requests apart.
+pub(super) fn readers(routes: &[Route]) -> Box<[Arc<CachedRoute>]> {
+    let mut readers: Vec<Arc<CachedRoute>> = Vec::new();
+    let is_split = routes.iter().any(|route| !route.when.is_empty());
+    for route in routes.iter().filter(|_| is_split) {
+        let cached = route.missing.as_ref().unwrap_or(&route.handler).cached();
+        let is_new = |it: &&Arc<CachedRoute>| !readers.iter().any(|own| own.keeps_beside(it));
+        readers.extend(cached.filter(is_new).cloned());
+    }
+    readers.into()
+}
+
 /// The backend of a route, or those that a map chooses among.
 fn backend(
     (site, route): (&kettle_config::Site, &kettle_config::Route),

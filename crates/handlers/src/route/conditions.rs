@@ -66,6 +66,11 @@ impl When {
         Self { conditions: when.into(), looks: looks.into() }
     }
 
+    /// True if it asks nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.conditions.is_empty()
+    }
+
     /// True if all conditions hold for this path. If that takes a fact on a file that is not known yet, the fact is wanted, and
     /// this is false.
     pub fn holds(&self, path: &str, asked: Asked<'_>, source: &WordSource) -> bool {

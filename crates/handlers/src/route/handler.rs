@@ -52,6 +52,15 @@ impl Handler {
             _ => None,
         }
     }
+
+    /// The route with a store, if it has one. Of several it is one, too.
+    pub(super) fn cached(&self) -> Option<&Arc<CachedRoute>> {
+        match self {
+            Handler::Cached(route) => Some(route),
+            Handler::Chosen(all) => all.first.cached(),
+            _ => None,
+        }
+    }
 }
 
 /// The backends of a route that a map chooses among.

@@ -85,3 +85,20 @@ fn what_is_kept_behind_a_rewrite_is_purged_by_the_path_that_its_backend_gets() {
     assert!(purge("/app/short/x").contains("nothing was kept"));
     assert!(purge("//app//long/x").contains("(1 files)"));
 }
+
+/// Conditions alone tell the route that takes a write from the one that is read from.
+#[test]
+fn a_write_that_another_route_takes_leaves_nothing_of_what_it_was_about() {
+    let other = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"";
+    let by_method = Cached::with_all("when = [{ method = [\"GET\"] }]", "", other);
+    let by_cookie = Cached::of_route(&format!("when = [{{ cookie = \"session\" }}]\n{other}"));
+    for cached in [by_method, by_cookie] {
+        cached.keep("/app/x", FRESH, "old");
+        let write = request("POST", "/app/x", "Content-Length: 0\r\nCookie: session=1\r\n");
+        let mut client = cached.kettle.ask(&write);
+        cached.backend.answer(&ok("", "done"));
+        let done = client.response();
+        assert_eq!((&done.body[..], done.header("cache-status")), (&b"done"[..], None));
+        cached.fetch("/app/x", FRESH, "new");
+    }
+}

@@ -15,7 +15,7 @@ use crate::files::handler::{FileAnswer, Files, allow};
 use crate::fixed::Fixed;
 use crate::guard::Guard;
 use crate::proxy::{self, BodyStore, ProxyRoute};
-use crate::proxy_cache::{self, Begun};
+use crate::proxy_cache::{self, Begun, pass_beside};
 use crate::respond::Responder;
 use crate::respond::compress::compress;
 use crate::route::{Handler, Route, Site};
@@ -55,6 +55,11 @@ pub(super) async fn by_handler(
     let mut answer = match handler {
         // Asked and chosen above.
         Handler::Files(_) | Handler::Chosen(_) => return Err(404.into()),
+        Handler::Proxy(it) if !site.readers.is_empty() => {
+            let all = (files, pool);
+            let pass = pass_beside(&site.readers, it, all, bodies, path, request, held, notes);
+            Box::pin(pass).await?
+        }
         Handler::Proxy(it) => proxy::respond(it, pool, bodies, path, request, notes).await?,
         Handler::Cached(it) if is_for_many(&it.proxy, path, request) => {
             proxy::respond(&it.proxy, pool, bodies, path, request, notes).await?
