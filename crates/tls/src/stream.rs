@@ -38,7 +38,7 @@ pub use pause::Pause;
 pub use reader::Received;
 pub use receive::Filled;
 pub use record_room::RecordRoom;
-pub use writer::FileRecords;
+pub use send::FileRecords;
 
 use crate::control::{ControlReader, Peer, Violation};
 use crate::handshake::{Established, HandshakeError, KeptSession};

@@ -12,8 +12,8 @@ use kettle_kernel::ktls::{self, KtlsError, RecordDirection};
 use kettle_kernel::{bug, record, socket};
 use tokio::net::TcpStream;
 
-use super::StreamError;
 use super::writer::{KernelOutput, KernelSending, Sending, SendingKey, TlsWriter};
+use super::{Stream, StreamError};
 use crate::control::{KEY_UPDATE, NO_RENEGOTIATION};
 use crate::records::{AES_GCM_RECORDS_MAX, ContentType, RecordSealer};
 
@@ -26,37 +26,43 @@ pub enum OffloadError {
     Ended(StreamError),
 }
 
-impl TlsWriter {
-    /// [`super::Stream::poll_offload`].
-    pub(super) fn poll_offload(
+impl Stream {
+    /// Sends what is queued, then moves what this connection sends into the kernel. `can_rekey`
+    /// says whether this kernel can change a key (Linux 6.14). Does nothing, and sends nothing, if already there.
+    ///
+    /// # Errors
+    /// [`OffloadError`]; also where nothing may be sent any more.
+    pub fn poll_offload(
         &mut self,
-        socket: &TcpStream,
         context: &mut Context<'_>,
         can_rekey: bool,
     ) -> Poll<Result<(), OffloadError>> {
+        let Self { socket: tcp, writer, .. } = self;
         // As for what is sent through the kernel: the caller learns of its end before the close_notify goes out.
-        if self.refuses_data() {
+        if writer.refuses_data() {
             return Poll::Ready(Err(OffloadError::Ended(StreamError::KeyExhausted)));
         }
-        if matches!(self.sending, Sending::Kernel(_) | Sending::Plain) {
+        if matches!(writer.sending, Sending::Kernel(_) | Sending::Plain) {
             return Poll::Ready(Ok(()));
         }
-        ready!(self.poll_flush(socket, context, false)).map_err(OffloadError::Ended)?;
-        if matches!(self.sending, Sending::Ended) {
+        ready!(writer.poll_flush(tcp, context, false)).map_err(OffloadError::Ended)?;
+        if matches!(writer.sending, Sending::Ended) {
             return Poll::Ready(Err(OffloadError::Ended(StreamError::Ended)));
         }
-        let written = socket::written_bytes_exactly(socket.as_fd());
+        let written = socket::written_bytes_exactly(tcp.as_fd());
         let written_bytes = ready!(poll_written(written, context));
-        if let Err(refusal) = ktls::attach(socket.as_fd()) {
+        if let Err(refusal) = ktls::attach(tcp.as_fd()) {
             return Poll::Ready(Err(OffloadError::Refused(refusal)));
         }
-        let Sending::User(sealer) = std::mem::replace(&mut self.sending, Sending::Ended) else {
+        let Sending::User(sealer) = std::mem::replace(&mut writer.sending, Sending::Ended) else {
             return Poll::Ready(Ok(()));
         };
-        let installed = self.install(socket, *sealer, can_rekey, written_bytes);
+        let installed = writer.install(tcp, *sealer, can_rekey, written_bytes);
         Poll::Ready(installed.map_err(OffloadError::Ended))
     }
+}
 
+impl TlsWriter {
     /// Hands a sealer's key to the kernel; `written_bytes` is what TCP had been given by then. On failure the connection stays
     /// ended.
     fn install(

@@ -1,17 +1,32 @@
-//! Sending: what the connection's owner asks of the writer, with the socket it needs.
+//! Sending what is sealed here: bytes to records, and the queue in which these wait for the socket; and the end of our side.
 
-use std::io::IoSlice;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{Context, Poll, ready};
 
-use kettle_kernel::pipe::Pipe;
-use kettle_kernel::socket::unix::is_unix;
-use kettle_kernel::{record, transfer};
+use kettle_kernel::{bug, socket, transfer};
+use tokio::net::TcpStream;
 
+use super::calls::poll_send;
 use super::record_room::RecordRoom;
-use super::writer::{FileRecords, Sending, SendingKey};
-use super::{OffloadError, Stream, StreamError};
+use super::writer::{Sending, SendingKey, TlsWriter};
+use super::{Stream, StreamError};
+use crate::buffers::RECORDS_PER_READ;
 use crate::control::Alert;
+use crate::records::{ContentType, PLAINTEXT_BYTES_MAX, RecordSealer};
+
+/// The part of a file that was read and sealed.
+#[derive(Debug)]
+pub enum FileRecords {
+    /// This many bytes of the file; zero means that the file ends here.
+    Sealed(usize),
+    /// The page cache does not hold the next bytes; nothing was done.
+    Cold,
+    /// The file system does not say what the page cache holds; nothing was done.
+    Untold,
+    /// The file cannot be read, which is no failure of the connection; nothing was done.
+    Failed(io::Error),
+}
 
 impl Stream {
     /// True if the kernel encrypts what this connection sends.
@@ -59,7 +74,40 @@ impl Stream {
     /// # Errors
     /// [`StreamError::Bug`] if the kernel encrypts this connection, [`StreamError::Ended`] if it has ended.
     pub fn seal(&mut self, pieces: &[&[u8]]) -> Result<(), StreamError> {
-        self.writer.seal(pieces)
+        let writer = &mut self.writer;
+        writer.rekey_if_due()?;
+        let Some(sealer) = sealer(&mut writer.sending)? else {
+            pieces.iter().for_each(|piece| writer.outgoing.append(piece));
+            return Ok(());
+        };
+        let mut left_bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let mut pieces = pieces.iter().copied();
+        let mut piece = pieces.next().unwrap_or_default();
+        while left_bytes > 0 {
+            let plaintext_bytes = left_bytes.min(PLAINTEXT_BYTES_MAX);
+            let prefix_bytes = sealer.prefix_bytes();
+            let record_bytes = prefix_bytes + plaintext_bytes + sealer.suffix_bytes();
+            let record = writer.outgoing.room(record_bytes);
+            let (_, mut room) = record.split_at_mut(prefix_bytes);
+            let mut wanted_bytes = plaintext_bytes;
+            while wanted_bytes > 0 {
+                if piece.is_empty() {
+                    piece =
+                        pieces.next().ok_or_else(|| bug!("the pieces are as long as their sum"))?;
+                    continue;
+                }
+                let taken;
+                (taken, piece) = piece.split_at(piece.len().min(wanted_bytes));
+                let (target, rest) = room.split_at_mut(taken.len());
+                target.copy_from_slice(taken);
+                room = rest;
+                wanted_bytes -= taken.len();
+            }
+            sealer.seal(ContentType::ApplicationData, record)?;
+            writer.outgoing.commit(record_bytes);
+            left_bytes -= plaintext_bytes;
+        }
+        Ok(())
     }
 
     /// Room for up to `bytes` bytes behind `head`, where their records keep them: what is received into it is sealed in
@@ -74,7 +122,17 @@ impl Stream {
         head: &[u8],
         bytes: usize,
     ) -> Result<RecordRoom<'_>, StreamError> {
-        self.writer.record_room(head, bytes)
+        let writer = &mut self.writer;
+        writer.rekey_if_due()?;
+        let sealer = sealer(&mut writer.sending)?;
+        // Bytes that are received and cannot be sealed would be lost.
+        let records_left = sealer.as_ref().map_or(u64::MAX, |sealer| sealer.records_left());
+        let sealable_bytes = records_left.saturating_mul(PLAINTEXT_BYTES_MAX as u64);
+        let sealable_bytes = usize::try_from(sealable_bytes).unwrap_or(usize::MAX);
+        match sealable_bytes.saturating_sub(head.len()) {
+            0 => Err(StreamError::KeyExhausted),
+            left => Ok(RecordRoom::new(sealer, &mut writer.outgoing, head, bytes.min(left))),
+        }
     }
 
     /// Reads up to `bytes` bytes of `file` straight into records behind `head`, seals and queues
@@ -90,7 +148,19 @@ impl Stream {
         bytes: u64,
         wait: transfer::Wait,
     ) -> Result<FileRecords, StreamError> {
-        self.writer.seal_file(head, file, offset, bytes, wait)
+        let read_bytes_max =
+            RECORDS_PER_READ * PLAINTEXT_BYTES_MAX - head.len() % PLAINTEXT_BYTES_MAX;
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).min(read_bytes_max);
+        let mut room = self.record_room(head, bytes)?;
+        let read = room.lend(|slices| transfer::read_at(file, slices, offset, wait));
+        match read {
+            Ok(0) => Ok(FileRecords::Sealed(0)),
+            Ok(read_bytes) => {
+                room.commit(read_bytes)?;
+                Ok(FileRecords::Sealed(read_bytes))
+            }
+            Err(error) => Ok(unread(error)),
+        }
     }
 
     /// Sends what is queued: sealed records, or the kernel's control records.
@@ -128,88 +198,6 @@ impl Stream {
         self.poll_flush(context)
     }
 
-    /// Sends what is queued, then moves what this connection sends into the kernel. `can_rekey`
-    /// says whether this kernel can change a key (Linux 6.14). Does nothing, and sends nothing, if already there.
-    ///
-    /// # Errors
-    /// [`OffloadError`]; also where nothing may be sent any more.
-    pub fn poll_offload(
-        &mut self,
-        context: &mut Context<'_>,
-        can_rekey: bool,
-    ) -> Poll<Result<(), OffloadError>> {
-        self.writer.poll_offload(&self.socket, context, can_rekey)
-    }
-
-    /// Writes to the kernel, which encrypts; `more` says that the record goes on with what
-    /// follows. Returns how many bytes were taken.
-    ///
-    /// # Errors
-    /// [`StreamError::Io`] if the socket fails, [`StreamError::Bug`] if not offloaded, [`StreamError::KeyExhausted`] if
-    /// the peer wants a key that the kernel cannot change to.
-    pub fn poll_kernel_write(
-        &mut self,
-        context: &mut Context<'_>,
-        pieces: &[IoSlice<'_>],
-        more: bool,
-    ) -> Poll<Result<usize, StreamError>> {
-        let fd = self.socket.as_fd();
-        let bytes = pieces.iter().map(|piece| piece.len()).sum();
-        let call = || transfer::send(fd, pieces, more);
-        self.writer.poll_kernel(&self.socket, context, bytes, 1, call)
-    }
-
-    /// Sends from `file` through the kernel, which encrypts. `offset` advances by what is
-    /// returned; zero means that the file ends there.
-    ///
-    /// # Errors
-    /// As [`poll_kernel_write`](Self::poll_kernel_write).
-    pub fn poll_kernel_sendfile(
-        &mut self,
-        context: &mut Context<'_>,
-        file: BorrowedFd<'_>,
-        offset: &mut u64,
-        bytes: usize,
-    ) -> Poll<Result<usize, StreamError>> {
-        let fd = self.socket.as_fd();
-        let call = || transfer::sendfile(fd, file, offset, bytes);
-        self.writer.poll_kernel(&self.socket, context, bytes, 1, call)
-    }
-
-    /// Sends what a call with `more` left in the kernel's open record, where nothing comes that would fill it. A record with a
-    /// type of its own has the kernel send the open one first, and one without content is not sent (`tls_process_cmsg`).
-    ///
-    /// # Errors
-    /// As [`poll_kernel_write`](Self::poll_kernel_write).
-    pub fn poll_kernel_push(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
-        if self.is_plain() {
-            // Setting it again sends what `MSG_MORE` held back (`tcp_sock_set_nodelay`). A Unix socket holds nothing back.
-            if !is_unix(self.socket.as_fd()) {
-                self.socket.set_nodelay(true)?;
-            }
-            return Poll::Ready(Ok(()));
-        }
-        self.writer.poll_control_record(&self.socket, context, record::APPLICATION_DATA, &[])
-    }
-
-    /// Sends up to `bytes` bytes of what `pipe` holds through the kernel, which encrypts.
-    ///
-    /// # Errors
-    /// As [`poll_kernel_write`](Self::poll_kernel_write).
-    pub fn poll_kernel_splice(
-        &mut self,
-        context: &mut Context<'_>,
-        pipe: &mut Pipe,
-        bytes: usize,
-    ) -> Poll<Result<usize, StreamError>> {
-        let fd = self.socket.as_fd();
-        // The kernel ends a record where it has no room for another piece of the pipe.
-        let records = pipe.pieces_max() as u64;
-        let bytes = bytes.min(pipe.held_bytes());
-        let call = || pipe.drain(fd, bytes, false);
-        self.writer.poll_kernel(&self.socket, context, bytes, records, call)
-    }
-
     /// Queues a close_notify; nothing can be sent behind it.
     pub fn queue_close_notify(&mut self) {
         self.writer.queue_alert(Alert::CLOSE_NOTIFY);
@@ -233,7 +221,7 @@ impl Stream {
         }
         self.writer.pause = None;
         self.writer.sending = Sending::Ended;
-        kettle_kernel::socket::shutdown_write(self.socket.as_fd())?;
+        socket::shutdown_write(self.socket.as_fd())?;
         Poll::Ready(Ok(()))
     }
 
@@ -241,7 +229,7 @@ impl Stream {
     /// kernel; also when the socket cannot tell. Tickets that wait for something to go with are nothing that it waits for.
     #[must_use]
     pub fn is_acknowledged(&self) -> bool {
-        let pending = kettle_kernel::socket::pending_output_bytes(self.socket.as_fd());
+        let pending = socket::pending_output_bytes(self.socket.as_fd());
         self.queued_bytes() == self.writer.tickets_bytes
             && pending.unwrap_or(0) == 0
             && self.writer.is_passed_to_tcp(&self.socket)
@@ -251,5 +239,93 @@ impl Stream {
     /// peer cannot take what it has for the whole (RFC 8446 §6.1).
     pub fn cut(&mut self) {
         self.writer.cut();
+    }
+}
+
+impl TlsWriter {
+    /// Sends what is queued: sealed records, or the kernel's control records. The waiting task is remembered.
+    pub(super) fn poll_flush(
+        &mut self,
+        socket: &TcpStream,
+        context: &mut Context<'_>,
+        more: bool,
+    ) -> Poll<Result<(), StreamError>> {
+        let flushed = self.poll_flush_now(socket, context, more);
+        self.note(context, &flushed);
+        flushed
+    }
+
+    /// Sends what the peer takes at once, for a task that waits to receive.
+    pub(super) fn try_flush(
+        &mut self,
+        socket: &TcpStream,
+        context: &mut Context<'_>,
+    ) -> Result<(), StreamError> {
+        // A socket wakes one task. If another one waits to send, it will send all this, and must stay the one.
+        if self.waiting.as_ref().is_some_and(|waiting| !waiting.will_wake(context.waker())) {
+            return Ok(());
+        }
+        if self.keeps_tickets(context) {
+            return Ok(());
+        }
+        match self.poll_flush_now(socket, context, false) {
+            Poll::Ready(flushed) => flushed,
+            Poll::Pending => Ok(()),
+        }
+    }
+
+    /// True if all that is queued are tickets, which wait a moment for something to go with: most clients ask as soon as they
+    /// have said Finished, and a segment of their own would cost them and us more than the tickets do.
+    pub(super) fn keeps_tickets(&mut self, context: &mut Context<'_>) -> bool {
+        let is_all = self.tickets_bytes > 0
+            && self.tickets_bytes == self.outgoing.filled().len()
+            && self.due.is_empty();
+        is_all && self.pause.get_or_insert_default().poll(context).is_pending()
+    }
+
+    fn poll_flush_now(
+        &mut self,
+        socket: &TcpStream,
+        context: &mut Context<'_>,
+        more: bool,
+    ) -> Poll<Result<(), StreamError>> {
+        if self.tickets_bytes > 0 {
+            self.tickets_bytes = 0;
+            self.pause = None;
+        }
+        loop {
+            if !self.outgoing.is_empty() {
+                let sent = poll_send(socket, &mut self.outgoing, more, context);
+                self.note_break(&sent);
+                ready!(sent)?;
+            }
+            // Not before the queue has gone: one answer does for all that asked meanwhile (RFC 8446 §4.6.3).
+            if !self.update_user_key_if_due()? {
+                break;
+            }
+        }
+        if self.due.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        self.poll_control(socket, context)
+    }
+}
+
+/// Returns the meaning of a failed read for the file.
+pub(super) fn unread(error: io::Error) -> FileRecords {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => FileRecords::Cold,
+        io::ErrorKind::Unsupported => FileRecords::Untold,
+        _ => FileRecords::Failed(error),
+    }
+}
+
+/// Returns the sealer; `None` where nothing is to be sealed.
+fn sealer(sending: &mut Sending) -> Result<Option<&mut RecordSealer>, StreamError> {
+    match sending {
+        Sending::User(sealer) => Ok(Some(sealer)),
+        Sending::Plain => Ok(None),
+        Sending::Kernel(_) => Err(bug!("nothing is sealed for a socket with keys").into()),
+        Sending::Ended => Err(StreamError::Ended),
     }
 }

@@ -1,23 +1,24 @@
-//! The sending half: records sealed here, or given to the kernel; and what receiving makes it say.
+//! The sending half: its state, what the kernel is given to encrypt, and what receiving makes it say.
 //!
 //! Nothing here receives. A peer that takes nothing keeps the queue as it is: what is due waits as a mark, and is
 //! sealed when the queue has gone.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{Context, Poll, Waker, ready};
 
 use kettle_kernel::ktls::{self, Cipher, Version};
+use kettle_kernel::pipe::Pipe;
+use kettle_kernel::socket::unix::is_unix;
 use kettle_kernel::{bug, record, transfer};
 use tokio::net::TcpStream;
 
-use super::StreamError;
-use super::calls::{poll_send, poll_writable};
+use super::calls::poll_writable;
 use super::pause::Pause;
-use super::record_room::RecordRoom;
-use crate::buffers::{Queue, RECORDS_PER_READ};
+use super::{Stream, StreamError};
+use crate::buffers::Queue;
 use crate::control::{Alert, NO_RENEGOTIATION};
-use crate::records::{ContentType, PLAINTEXT_BYTES_MAX, RecordSealer};
+use crate::records::{ContentType, RecordSealer};
 use crate::secrets::TrafficSecret;
 
 /// Sends, and never waits for what is received.
@@ -42,7 +43,7 @@ pub(super) struct TlsWriter {
     /// Between two looks at whether kernel TLS still holds something back; before that, how long tickets wait.
     pub(super) pause: Option<Box<Pause>>,
     /// The task that waits until the peer takes something.
-    waiting: Option<Waker>,
+    pub(super) waiting: Option<Waker>,
     /// True if sending was told that the connection broke. The kernel tells that once, to whichever call comes first.
     is_broken: bool,
 }
@@ -108,17 +109,75 @@ pub(super) enum Answer {
     NoRenegotiation,
 }
 
-/// The part of a file that was read and sealed.
-#[derive(Debug)]
-pub enum FileRecords {
-    /// This many bytes of the file; zero means that the file ends here.
-    Sealed(usize),
-    /// The page cache does not hold the next bytes; nothing was done.
-    Cold,
-    /// The file system does not say what the page cache holds; nothing was done.
-    Untold,
-    /// The file cannot be read, which is no failure of the connection; nothing was done.
-    Failed(io::Error),
+impl Stream {
+    /// Writes to the kernel, which encrypts; `more` says that the record goes on with what
+    /// follows. Returns how many bytes were taken.
+    ///
+    /// # Errors
+    /// [`StreamError::Io`] if the socket fails, [`StreamError::Bug`] if not offloaded, [`StreamError::KeyExhausted`] if
+    /// the peer wants a key that the kernel cannot change to.
+    pub fn poll_kernel_write(
+        &mut self,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+        more: bool,
+    ) -> Poll<Result<usize, StreamError>> {
+        let fd = self.socket.as_fd();
+        let bytes = pieces.iter().map(|piece| piece.len()).sum();
+        let call = || transfer::send(fd, pieces, more);
+        self.writer.poll_kernel(&self.socket, context, bytes, 1, call)
+    }
+
+    /// Sends from `file` through the kernel, which encrypts. `offset` advances by what is
+    /// returned; zero means that the file ends there.
+    ///
+    /// # Errors
+    /// As [`poll_kernel_write`](Self::poll_kernel_write).
+    pub fn poll_kernel_sendfile(
+        &mut self,
+        context: &mut Context<'_>,
+        file: BorrowedFd<'_>,
+        offset: &mut u64,
+        bytes: usize,
+    ) -> Poll<Result<usize, StreamError>> {
+        let fd = self.socket.as_fd();
+        let call = || transfer::sendfile(fd, file, offset, bytes);
+        self.writer.poll_kernel(&self.socket, context, bytes, 1, call)
+    }
+
+    /// Sends what a call with `more` left in the kernel's open record, where nothing comes that would fill it. A record with a
+    /// type of its own has the kernel send the open one first, and one without content is not sent (`tls_process_cmsg`).
+    ///
+    /// # Errors
+    /// As [`poll_kernel_write`](Self::poll_kernel_write).
+    pub fn poll_kernel_push(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        if self.is_plain() {
+            // Setting it again sends what `MSG_MORE` held back (`tcp_sock_set_nodelay`). A Unix socket holds nothing back.
+            if !is_unix(self.socket.as_fd()) {
+                self.socket.set_nodelay(true)?;
+            }
+            return Poll::Ready(Ok(()));
+        }
+        self.writer.poll_control_record(&self.socket, context, record::APPLICATION_DATA, &[])
+    }
+
+    /// Sends up to `bytes` bytes of what `pipe` holds through the kernel, which encrypts.
+    ///
+    /// # Errors
+    /// As [`poll_kernel_write`](Self::poll_kernel_write).
+    pub fn poll_kernel_splice(
+        &mut self,
+        context: &mut Context<'_>,
+        pipe: &mut Pipe,
+        bytes: usize,
+    ) -> Poll<Result<usize, StreamError>> {
+        let fd = self.socket.as_fd();
+        // The kernel ends a record where it has no room for another piece of the pipe.
+        let records = pipe.pieces_max() as u64;
+        let bytes = bytes.min(pipe.held_bytes());
+        let call = || pipe.drain(fd, bytes, false);
+        self.writer.poll_kernel(&self.socket, context, bytes, records, call)
+    }
 }
 
 impl TlsWriter {
@@ -162,99 +221,8 @@ impl TlsWriter {
         self.key == SendingKey::Refused
     }
 
-    /// [`super::Stream::seal`].
-    pub(super) fn seal(&mut self, pieces: &[&[u8]]) -> Result<(), StreamError> {
-        self.rekey_if_due()?;
-        let Some(sealer) = sealer(&mut self.sending)? else {
-            pieces.iter().for_each(|piece| self.outgoing.append(piece));
-            return Ok(());
-        };
-        let mut left_bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
-        let mut pieces = pieces.iter().copied();
-        let mut piece = pieces.next().unwrap_or_default();
-        while left_bytes > 0 {
-            let plaintext_bytes = left_bytes.min(PLAINTEXT_BYTES_MAX);
-            let prefix_bytes = sealer.prefix_bytes();
-            let record_bytes = prefix_bytes + plaintext_bytes + sealer.suffix_bytes();
-            let record = self.outgoing.room(record_bytes);
-            let (_, mut room) = record.split_at_mut(prefix_bytes);
-            let mut wanted_bytes = plaintext_bytes;
-            while wanted_bytes > 0 {
-                if piece.is_empty() {
-                    piece =
-                        pieces.next().ok_or_else(|| bug!("the pieces are as long as their sum"))?;
-                    continue;
-                }
-                let taken;
-                (taken, piece) = piece.split_at(piece.len().min(wanted_bytes));
-                let (target, rest) = room.split_at_mut(taken.len());
-                target.copy_from_slice(taken);
-                room = rest;
-                wanted_bytes -= taken.len();
-            }
-            sealer.seal(ContentType::ApplicationData, record)?;
-            self.outgoing.commit(record_bytes);
-            left_bytes -= plaintext_bytes;
-        }
-        Ok(())
-    }
-
-    /// [`super::Stream::record_room`].
-    pub(super) fn record_room(
-        &mut self,
-        head: &[u8],
-        bytes: usize,
-    ) -> Result<RecordRoom<'_>, StreamError> {
-        self.rekey_if_due()?;
-        let sealer = sealer(&mut self.sending)?;
-        // Bytes that are received and cannot be sealed would be lost.
-        let records_left = sealer.as_ref().map_or(u64::MAX, |sealer| sealer.records_left());
-        let sealable_bytes = records_left.saturating_mul(PLAINTEXT_BYTES_MAX as u64);
-        let sealable_bytes = usize::try_from(sealable_bytes).unwrap_or(usize::MAX);
-        match sealable_bytes.saturating_sub(head.len()) {
-            0 => Err(StreamError::KeyExhausted),
-            left => Ok(RecordRoom::new(sealer, &mut self.outgoing, head, bytes.min(left))),
-        }
-    }
-
-    /// [`super::Stream::seal_file`].
-    pub(super) fn seal_file(
-        &mut self,
-        head: &[u8],
-        file: BorrowedFd<'_>,
-        offset: u64,
-        bytes: u64,
-        wait: transfer::Wait,
-    ) -> Result<FileRecords, StreamError> {
-        let read_bytes_max =
-            RECORDS_PER_READ * PLAINTEXT_BYTES_MAX - head.len() % PLAINTEXT_BYTES_MAX;
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).min(read_bytes_max);
-        let mut room = self.record_room(head, bytes)?;
-        let read = room.lend(|slices| transfer::read_at(file, slices, offset, wait));
-        match read {
-            Ok(0) => Ok(FileRecords::Sealed(0)),
-            Ok(read_bytes) => {
-                room.commit(read_bytes)?;
-                Ok(FileRecords::Sealed(read_bytes))
-            }
-            Err(error) => Ok(unread(error)),
-        }
-    }
-
-    /// Sends what is queued: sealed records, or the kernel's control records. The waiting task is remembered.
-    pub(super) fn poll_flush(
-        &mut self,
-        socket: &TcpStream,
-        context: &mut Context<'_>,
-        more: bool,
-    ) -> Poll<Result<(), StreamError>> {
-        let flushed = self.poll_flush_now(socket, context, more);
-        self.note(context, &flushed);
-        flushed
-    }
-
     /// Remembers that the connection broke, for whoever reads its end. A broken pipe says no more than that end.
-    fn note_break<T>(&mut self, sent: &Poll<io::Result<T>>) {
+    pub(super) fn note_break<T>(&mut self, sent: &Poll<io::Result<T>>) {
         if let Poll::Ready(Err(error)) = sent {
             self.is_broken |= error.kind() != io::ErrorKind::BrokenPipe;
         }
@@ -266,67 +234,12 @@ impl TlsWriter {
     }
 
     /// Remembers the task that waits to send.
-    fn note<T>(&mut self, context: &Context<'_>, outcome: &Poll<T>) {
+    pub(super) fn note<T>(&mut self, context: &Context<'_>, outcome: &Poll<T>) {
         match (outcome, &mut self.waiting) {
             (Poll::Ready(_), waiting) => *waiting = None,
             (Poll::Pending, Some(waiting)) => waiting.clone_from(context.waker()),
             (Poll::Pending, waiting) => *waiting = Some(context.waker().clone()),
         }
-    }
-
-    /// Sends what the peer takes at once, for a task that waits to receive.
-    pub(super) fn try_flush(
-        &mut self,
-        socket: &TcpStream,
-        context: &mut Context<'_>,
-    ) -> Result<(), StreamError> {
-        // A socket wakes one task. If another one waits to send, it will send all this, and must stay the one.
-        if self.waiting.as_ref().is_some_and(|waiting| !waiting.will_wake(context.waker())) {
-            return Ok(());
-        }
-        if self.keeps_tickets(context) {
-            return Ok(());
-        }
-        match self.poll_flush_now(socket, context, false) {
-            Poll::Ready(flushed) => flushed,
-            Poll::Pending => Ok(()),
-        }
-    }
-
-    /// True if all that is queued are tickets, which wait a moment for something to go with: most clients ask as soon as they
-    /// have said Finished, and a segment of their own would cost them and us more than the tickets do.
-    pub(super) fn keeps_tickets(&mut self, context: &mut Context<'_>) -> bool {
-        let is_all = self.tickets_bytes > 0
-            && self.tickets_bytes == self.outgoing.filled().len()
-            && self.due.is_empty();
-        is_all && self.pause.get_or_insert_default().poll(context).is_pending()
-    }
-
-    fn poll_flush_now(
-        &mut self,
-        socket: &TcpStream,
-        context: &mut Context<'_>,
-        more: bool,
-    ) -> Poll<Result<(), StreamError>> {
-        if self.tickets_bytes > 0 {
-            self.tickets_bytes = 0;
-            self.pause = None;
-        }
-        loop {
-            if !self.outgoing.is_empty() {
-                let sent = poll_send(socket, &mut self.outgoing, more, context);
-                self.note_break(&sent);
-                ready!(sent)?;
-            }
-            // Not before the queue has gone: one answer does for all that asked meanwhile (RFC 8446 §4.6.3).
-            if !self.update_user_key_if_due()? {
-                break;
-            }
-        }
-        if self.due.is_empty() {
-            return Poll::Ready(Ok(()));
-        }
-        self.poll_control(socket, context)
     }
 
     /// Gives the kernel up to `bytes` bytes to encrypt and send, by a call that does not wait and leaves up to `records` records
@@ -448,24 +361,5 @@ impl TlsWriter {
 impl ControlDue {
     pub(super) fn is_empty(&self) -> bool {
         !self.key_update && !self.no_renegotiation && self.alert.is_none()
-    }
-}
-
-/// Returns the meaning of a failed read for the file.
-pub(super) fn unread(error: io::Error) -> FileRecords {
-    match error.kind() {
-        io::ErrorKind::WouldBlock => FileRecords::Cold,
-        io::ErrorKind::Unsupported => FileRecords::Untold,
-        _ => FileRecords::Failed(error),
-    }
-}
-
-/// Returns the sealer; `None` where nothing is to be sealed.
-fn sealer(sending: &mut Sending) -> Result<Option<&mut RecordSealer>, StreamError> {
-    match sending {
-        Sending::User(sealer) => Ok(Some(sealer)),
-        Sending::Plain => Ok(None),
-        Sending::Kernel(_) => Err(bug!("nothing is sealed for a socket with keys").into()),
-        Sending::Ended => Err(StreamError::Ended),
     }
 }

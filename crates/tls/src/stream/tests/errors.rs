@@ -7,7 +7,7 @@ use kettle_kernel::ktls::{KtlsError, KtlsStep};
 use crate::control::{Alert, Violation};
 use crate::handshake::HandshakeError;
 use crate::records::RecordError;
-use crate::stream::writer::unread;
+use crate::stream::send::unread;
 use crate::stream::{FileRecords, StreamError};
 
 #[test]
