@@ -1,8 +1,7 @@
-//! A request as its handler sees it: a head that was parsed once, and a body that is read when
+//! A request as its handler sees it: a head that was parsed once, and a body with where it comes from, which `body` reads when
 //! somebody wants it.
 
 use std::sync::{Arc, LazyLock};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,11 +9,12 @@ use kettle_config::ForwardAuth;
 use kettle_http::RequestError;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
 use kettle_http::h1::response::ResponseHead;
-use kettle_runtime::deadlines::BYTES_PER_SECOND_MIN;
+use kettle_runtime::deadlines::{BYTES_PER_SECOND_MIN, Deadline, LazyDeadline};
 use kettle_tls::stream::{Received, Stream, StreamError};
 use kettle_tls::{PeerIdentity, Session};
 use tokio::sync::Semaphore;
 
+mod body;
 mod client;
 mod concurrent_upload;
 mod disconnect;
@@ -31,9 +31,8 @@ pub use disconnect::{ClientWatch, Disconnected, disconnect};
 pub use file_facts::{FileFacts, FileQuestion, Program, There};
 pub use handed::{Handed, HandedTo};
 pub use parameters::as_read_otherwise;
-pub use source::ConnectionSource;
 use source::Source;
-pub use stream_source::{RequestStream, StreamClosed, StreamSource};
+pub use stream_source::{RequestStream, StreamClosed};
 pub use websocket::{websocket_accept, websocket_key};
 
 /// A request's head, in the bytes that were received.
@@ -241,124 +240,7 @@ impl BodyError {
     }
 }
 
-impl<'c> RequestBody<'c> {
-    /// The next data of a body of at most `bytes_max` bytes, without its transfer coding; `None`
-    /// at its end. The first call tells a client that waits for it to go on (RFC 9110 §10.1.1).
-    ///
-    /// # Errors
-    /// [`BodyError`], also if the body is announced to be too long.
-    pub async fn chunk(&mut self, bytes_max: u64) -> Result<Option<&[u8]>, BodyError> {
-        Ok(self.chunk_and_client(bytes_max).await?.map(|(data, _)| data))
-    }
-
-    /// As [`chunk`](Self::chunk), with the client to look at as long as the data is used.
-    ///
-    /// # Errors
-    /// As `chunk`.
-    pub async fn chunk_and_client(
-        &mut self,
-        bytes_max: u64,
-    ) -> Result<Option<(&[u8], ClientWatch<'_>)>, BodyError> {
-        let outcome = self.next(bytes_max).await;
-        self.is_broken |= outcome.is_err();
-        let Some(data_bytes) = outcome? else { return Ok(None) };
-        self.lent_bytes = data_bytes;
-        Ok(Some((self.source.data(data_bytes)?, self.source.client())))
-    }
-
-    async fn next(&mut self, bytes_max: u64) -> Result<Option<usize>, BodyError> {
-        // It is not kept while the next one is waited for.
-        self.source.release(std::mem::take(&mut self.lent_bytes));
-        if matches!(self.framing, BodyFraming::Length(bytes) if bytes > bytes_max) {
-            return Err(BodyError::TooLong);
-        }
-        self.go_on().await?;
-        let (source, reading) = self.reading();
-        source.next(reading, bytes_max).await
-    }
-
-    fn reading(&mut self) -> (&mut Source<'c>, Reading<'_>) {
-        let Self { source, framing, reader, total_bytes, waited, .. } = self;
-        (source, Reading { framing: *framing, reader, total_bytes, waited })
-    }
-
-    /// True while a note of what was [passed on](Self::note_passed_on) is of use.
-    pub fn is_probing(&self) -> bool {
-        self.source.stream().is_some_and(|stream| stream.is_probing())
-    }
-
-    /// Notes that all that was given out has been passed on: the client may be far away, and get a larger window.
-    pub fn note_passed_on(&self) {
-        self.source.stream().inspect(|stream| stream.note_passed_on());
-    }
-
-    /// The lines of its trailer section, as HTTP/1.1 has them: once its end was read.
-    pub fn trailers(&self) -> &[u8] {
-        self.source.trailers(&self.reader)
-    }
-
-    /// Returns the marking of its end.
-    pub fn framing(&self) -> BodyFraming {
-        self.framing
-    }
-
-    /// Says that its end is marked in another way, for somebody who is to see nothing of it; how it was marked before.
-    pub fn set_framing(&mut self, framing: BodyFraming) -> BodyFraming {
-        std::mem::replace(&mut self.framing, framing)
-    }
-
-    /// True if the client waits to be told to go on before it sends the body. One that has begun does not (RFC 9110 §10.1.1).
-    pub fn is_awaited(&self) -> bool {
-        self.is_awaited && !self.source.has_begun()
-    }
-
-    /// Ready when the client has begun it, or will not.
-    pub fn poll_begun(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        self.source.poll_begun(context).map(|begun| self.is_awaited &= begun.is_ok())
-    }
-
-    /// Tells a client that waits for it to go on. To be waited for to its end.
-    ///
-    /// # Errors
-    /// [`BodyError`].
-    pub async fn go_on(&mut self) -> Result<(), BodyError> {
-        if std::mem::take(&mut self.is_awaited) && !self.source.has_begun() {
-            self.source.send_interim(CONTINUE).await?;
-        }
-        Ok(())
-    }
-
-    /// Sends an interim response (RFC 9110 §15.2), its head written as for HTTP/1.1. To be waited for to its end.
-    ///
-    /// # Errors
-    /// [`BodyError`].
-    pub async fn send_interim(&mut self, head: &[u8]) -> Result<(), BodyError> {
-        self.source.send_interim(head).await
-    }
-
-    /// True if nothing can follow this request on its connection, as far as its body goes.
-    pub fn is_last(&self) -> bool {
-        let Some(bytes_max) = self.source.discard_bytes_max() else { return true };
-        let is_too_long = matches!(self.framing, BodyFraming::Length(bytes) if bytes > bytes_max);
-        // With a final status in place of `100 Continue`, whether the body follows is open.
-        self.is_awaited || self.is_broken || (is_too_long && !self.reader.is_done())
-    }
-
-    /// Reads past what nobody wanted, up to the limit, in the time that a client may be silent.
-    ///
-    /// # Errors
-    /// [`BodyError`] if that is not the end of it.
-    pub async fn discard(&mut self) -> Result<(), BodyError> {
-        self.upload = None;
-        self.source.release(std::mem::take(&mut self.lent_bytes));
-        if self.is_broken {
-            return Ok(());
-        }
-        let is_awaited = self.is_awaited;
-        let (source, reading) = self.reading();
-        source.discard(reading, is_awaited).await
-    }
-
+impl RequestBody<'_> {
     /// The connection that the request came over; none if that is for many at a time.
     pub fn stream(&mut self) -> Option<&mut Stream> {
         self.source.connection()
@@ -369,6 +251,63 @@ impl<'c> RequestBody<'c> {
         let Self { source, upload, is_broken, reader, total_bytes, .. } = self;
         let stream = source.connection()?;
         Some((stream, ConcurrentUpload::new(upload, is_broken, reader, total_bytes)))
+    }
+
+    /// The rest of the body of a stream, if that goes on beside its response.
+    pub fn upload(&mut self) -> Option<ConcurrentUpload<'_>> {
+        let Self { upload, is_broken, reader, total_bytes, .. } = self;
+        ConcurrentUpload::new(upload, is_broken, reader, total_bytes)
+    }
+}
+
+/// The source of the body of a connection's request.
+pub struct ConnectionSource<'c> {
+    /// The connection.
+    pub stream: &'c mut Stream,
+    /// Its deadline.
+    pub deadline: &'c Deadline,
+    /// The time the client may send nothing.
+    pub timeout: Duration,
+    /// The longest body that is read only to be thrown away, in bytes.
+    pub discard_bytes_max: u64,
+}
+
+/// The source of the body of a stream.
+pub struct StreamSource<'c> {
+    stream: &'c dyn RequestStream,
+    /// The session of its connection.
+    session: Option<&'c Session>,
+    /// The stream's own deadline.
+    deadline: &'c LazyDeadline<'c>,
+    /// The time the client may send nothing.
+    timeout: Duration,
+    /// The longest body that is read only to be thrown away, in bytes.
+    discard_bytes_max: u64,
+    /// The data that was given out last.
+    data: Bytes,
+    /// The lines of its trailer section, once its end was read.
+    trailers: Vec<u8>,
+}
+
+impl<'c> StreamSource<'c> {
+    /// The body of a stream whose client may send nothing for `timeout`, and of which no more than `discard_bytes_max` are
+    /// read only to be thrown away.
+    pub fn new(
+        stream: &'c dyn RequestStream,
+        session: Option<&'c Session>,
+        deadline: &'c LazyDeadline<'c>,
+        timeout: Duration,
+        discard_bytes_max: u64,
+    ) -> Self {
+        Self {
+            stream,
+            session,
+            deadline,
+            timeout,
+            discard_bytes_max,
+            data: Bytes::new(),
+            trailers: Vec::new(),
+        }
     }
 }
 
@@ -382,8 +321,6 @@ fn patience(timeout: Duration, waited: Duration, bytes: u64) -> Option<Duration>
 
 /// The client of a request that came over no connection.
 static NOBODY: LazyLock<Client> = LazyLock::new(Client::default);
-
-const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 #[cfg(test)]
 mod tests;

@@ -113,12 +113,6 @@ impl RequestBody<'_> {
     pub fn is_uploaded_concurrently(&self) -> bool {
         self.upload.is_some()
     }
-
-    /// The rest of the body of a stream, if that goes on beside its response.
-    pub fn upload(&mut self) -> Option<ConcurrentUpload<'_>> {
-        let Self { upload, is_broken, reader, total_bytes, .. } = self;
-        ConcurrentUpload::new(upload, is_broken, reader, total_bytes)
-    }
 }
 
 impl<'b> ConcurrentUpload<'b> {

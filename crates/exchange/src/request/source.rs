@@ -5,20 +5,20 @@ use std::future::{Future, pending, poll_fn};
 use std::io::IoSlice;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use kettle_http::h1::framing::BodyReader;
 use kettle_kernel::bug;
-use kettle_runtime::deadlines::{Deadline, Interrupt, Stage};
+use kettle_runtime::deadlines::{Interrupt, Stage};
 use kettle_tls::Session;
 use kettle_tls::stream::{Filled, Stream, StreamError};
 use tokio::sync::Semaphore;
 
 use super::disconnect::{ClientWatch, disconnect};
 use super::{
-    BodyError, ConcurrentUpload, PieceSource, Presented, Reading, RequestStream, StreamSource,
-    patience,
+    BodyError, ConcurrentUpload, ConnectionSource, PieceSource, Presented, Reading, RequestStream,
+    StreamSource, patience,
 };
 
 /// Where a request comes from.
@@ -208,18 +208,6 @@ impl<'c> Source<'c> {
             Self::Stream(source) => ClientWatch::Stream(source.stream),
         }
     }
-}
-
-/// The source of the body of a connection's request.
-pub struct ConnectionSource<'c> {
-    /// The connection.
-    pub stream: &'c mut Stream,
-    /// Its deadline.
-    pub deadline: &'c Deadline,
-    /// The time the client may send nothing.
-    pub timeout: Duration,
-    /// The longest body that is read only to be thrown away, in bytes.
-    pub discard_bytes_max: u64,
 }
 
 impl ConnectionSource<'_> {

@@ -9,11 +9,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h2::{ErrorCode, Incoming};
-use kettle_runtime::deadlines::{Interrupt, LazyDeadline, Stage};
-use kettle_tls::Session;
+use kettle_runtime::deadlines::{Interrupt, Stage};
 use tokio::sync::Semaphore;
 
-use super::{BodyError, Reading, patience};
+use super::{BodyError, Reading, StreamSource, patience};
 
 /// One stream of many, as far as its request asks for it. The edge of the protocol that has streams hands it over.
 pub trait RequestStream {
@@ -64,44 +63,7 @@ impl From<StreamClosed> for io::Error {
     }
 }
 
-/// The source of the body of a stream.
-pub struct StreamSource<'c> {
-    pub(super) stream: &'c dyn RequestStream,
-    /// The session of its connection.
-    pub(super) session: Option<&'c Session>,
-    /// The stream's own deadline.
-    deadline: &'c LazyDeadline<'c>,
-    /// The time the client may send nothing.
-    timeout: Duration,
-    /// The longest body that is read only to be thrown away, in bytes.
-    discard_bytes_max: u64,
-    /// The data that was given out last.
-    pub(super) data: Bytes,
-    /// The lines of its trailer section, once its end was read.
-    pub(super) trailers: Vec<u8>,
-}
-
-impl<'c> StreamSource<'c> {
-    /// The body of a stream whose client may send nothing for `timeout`, and of which no more than `discard_bytes_max` are
-    /// read only to be thrown away.
-    pub fn new(
-        stream: &'c dyn RequestStream,
-        session: Option<&'c Session>,
-        deadline: &'c LazyDeadline<'c>,
-        timeout: Duration,
-        discard_bytes_max: u64,
-    ) -> Self {
-        Self {
-            stream,
-            session,
-            deadline,
-            timeout,
-            discard_bytes_max,
-            data: Bytes::new(),
-            trailers: Vec::new(),
-        }
-    }
-
+impl StreamSource<'_> {
     /// Takes in the next data, and returns its length; `None` at the end. The client gets room for as much when the next is asked
     /// for.
     pub(super) async fn next(
