@@ -352,24 +352,6 @@ impl<'d> Delivery<'d> {
             .await?;
         Ok(offloads.conclude(self.stream.session(), offloaded)?)
     }
-
-    /// Sends a head and what follows it.
-    async fn send_behind(
-        &mut self,
-        head: &[u8],
-        piece: Piece<'_>,
-        is_last: bool,
-    ) -> Result<(), DeliveryError> {
-        match (piece, self.delivered.path) {
-            (Piece::Memory(bytes), TxPath::User) => self.user_memory(head, bytes, is_last).await,
-            (Piece::File(left), TxPath::User) => self.user_file(head, left, is_last).await,
-            (Piece::Memory(bytes), _) => self.kernel_memory(head, bytes).await,
-            (Piece::File(left), TxPath::KernelSendfile) => self.kernel_sendfile(head, left).await,
-            (Piece::File(left), TxPath::KernelWrite | TxPath::KernelSplice | TxPath::Plain) => {
-                self.kernel_file(head, left).await
-            }
-        }
-    }
 }
 
 /// Over a plain connection, less of a file than this is read and written with its head, by two calls.

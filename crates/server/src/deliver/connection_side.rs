@@ -13,6 +13,7 @@ use kettle_kernel::socket;
 use kettle_kernel::transfer::Wait;
 use kettle_runtime::deadlines::Pace;
 use kettle_runtime::disk::ReadMode;
+use kettle_runtime::tx_path::TxPath;
 use kettle_tls::buffers::WRITE_BYTES;
 use kettle_tls::stream::{FileRecords, Stream, StreamError};
 use kettle_upstream::{UpstreamBody, UpstreamError};
@@ -202,6 +203,24 @@ impl<'d> ClientSide<'d> for Delivery<'d> {
 }
 
 impl Delivery<'_> {
+    /// Sends a head and what follows it.
+    async fn send_behind(
+        &mut self,
+        head: &[u8],
+        piece: Piece<'_>,
+        is_last: bool,
+    ) -> Result<(), DeliveryError> {
+        match (piece, self.delivered.path) {
+            (Piece::Memory(bytes), TxPath::User) => self.user_memory(head, bytes, is_last).await,
+            (Piece::File(left), TxPath::User) => self.user_file(head, left, is_last).await,
+            (Piece::Memory(bytes), _) => self.kernel_memory(head, bytes).await,
+            (Piece::File(left), TxPath::KernelSendfile) => self.kernel_sendfile(head, left).await,
+            (Piece::File(left), TxPath::KernelWrite | TxPath::KernelSplice | TxPath::Plain) => {
+                self.kernel_file(head, left).await
+            }
+        }
+    }
+
     /// Head and body from memory; a small response is one record and one write.
     pub(super) async fn user_memory(
         &mut self,
