@@ -2,18 +2,14 @@
 //! sees it. The meaning of frames is `kettle_http`'s; the connection decides what is done with a stream.
 
 mod io;
-mod send_queue;
 mod stream;
 mod tunnel_stream;
-mod written;
 
-pub(crate) use io::Http2Io;
-pub(crate) use send_queue::QueuePlace;
+pub(crate) use io::{Http2Io, QueuePlace, StreamProgress};
 #[cfg(test)]
 pub(crate) use stream::tests as stage;
 pub(crate) use stream::{HeadError, Http2Stream, ReadMemory, request_head};
 pub(crate) use tunnel_stream::Http2Tunnel;
-pub(crate) use written::StreamProgress;
 
 /// The bytes of a frame at most, so that it fills one record with its own head of 9 bytes.
 pub(crate) const FRAME_BYTES_MAX: usize = 16_375;

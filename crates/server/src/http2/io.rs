@@ -1,17 +1,17 @@
-//! A connection that speaks HTTP/2 over TLS, between its streams and its socket: frames that are due are gathered, sealed as
-//! full records, and sent together. Once a response has asked for it, the kernel makes the records.
+//! The state that the streams of a connection share: its frames and its socket, what is received, the room for what is sent, and
+//! whose turn it is (RFC 9218): the most urgent response goes first, of those alike the one that was asked for first, and then the
+//! incremental ones in turns. A stream that waits for its window, a disk or a server is in nobody's way.
 
-mod sealed_by;
+mod send;
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::io::{self, IoSlice};
+use std::collections::BTreeMap;
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
-use kettle_exchange::request::StreamClosed;
-use kettle_http::h2;
-use kettle_kernel::bug;
+use kettle_http::h2::{self, Priority};
 use kettle_runtime::head_buffers::HeadBuffers;
 use kettle_runtime::offloads::Offloads;
 use kettle_runtime::tx_path::Reason;
@@ -20,9 +20,8 @@ use kettle_tls::records::{PLAINTEXT_BYTES_MAX, RECORD_BYTES_MAX};
 use kettle_tls::stream::{Filled, Stream, StreamError};
 use tokio::sync::Semaphore;
 
-use super::send_queue::SendQueue;
-use super::written::{StreamProgress, Written};
-use sealed_by::SealedBy;
+pub(crate) use send::StreamProgress;
+use send::{SealedBy, Written};
 
 /// The state that the connection and its streams share.
 pub(crate) struct Http2Io {
@@ -66,6 +65,22 @@ pub(crate) struct Http2Io {
     refusal: Cell<Option<Reason>>,
     /// The failure where nobody could be told.
     failure: Cell<Option<StreamError>>,
+}
+
+/// Those that wait for the same, to send or for a thread to read, the next one first.
+#[derive(Default)]
+pub(super) struct SendQueue {
+    waiting: RefCell<BTreeMap<Rank, Option<Waker>>>,
+    turns: Cell<u64>,
+}
+
+/// Urgency, whether it is incremental, and its turn: the number of its stream, or one of its own each time.
+type Rank = (u8, bool, u64);
+
+/// A place in the queue, until it is dropped.
+pub(crate) struct QueuePlace {
+    queue: Rc<SendQueue>,
+    place: Rank,
 }
 
 impl Http2Io {
@@ -208,178 +223,6 @@ impl Http2Io {
         }
     }
 
-    /// Sends what is due, and moves into the kernel if that was asked for. Pending if the client has no room for it;
-    /// [`is_blocked`](Self::is_blocked) says the same later.
-    pub(crate) fn poll_flush(&self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
-        if let Some(failure) = self.failure.take() {
-            return Poll::Ready(Err(failure));
-        }
-        let flushed = self.poll_flush_now(context);
-        self.is_blocked.set(flushed.is_pending());
-        self.settle();
-        if self.has_room(0) {
-            self.queue.wake_first();
-        }
-        flushed
-    }
-
-    fn poll_flush_now(&self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
-        // The goodbye that is queued must not go out in the middle of a response.
-        if self.tls.borrow().is_key_refused() {
-            return Poll::Ready(Err(StreamError::KeyExhausted));
-        }
-        if self.sealed_by.get() == SealedBy::User {
-            self.seal(&[], &[])?;
-        }
-        let flushed = {
-            let mut tls = self.tls.borrow_mut();
-            let flushed = tls.poll_flush(context);
-            self.written.borrow_mut().sent(tls.queued_bytes());
-            flushed
-        };
-        ready!(flushed)?;
-        if self.sealed_by.get() == SealedBy::Moving {
-            ready!(self.poll_move(context))?;
-        }
-        while self.sealed_by.get() == SealedBy::Kernel && self.staged_bytes() > 0 {
-            ready!(self.poll_kernel_write(context, &[], &[]))?;
-        }
-        match self.staged_bytes() {
-            0 => Poll::Ready(Ok(())),
-            // The kernel was refused: it goes on as before.
-            _ => self.poll_flush_now(context),
-        }
-    }
-
-    /// Moves what is sent into the kernel; nothing is sealed until that is done.
-    fn poll_move(&self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
-        let mut tls = self.tls.borrow_mut();
-        let offloaded = tls.poll_offload(context, self.offloads.can_rekey());
-        let refusal = self.offloads.conclude(tls.session(), ready!(offloaded))?;
-        self.sealed_by.set(if refusal.is_none() { SealedBy::Kernel } else { SealedBy::User });
-        self.refusal.set(refusal);
-        Poll::Ready(Ok(()))
-    }
-
-    /// Seals what is staged and a frame behind it, in as few records as possible.
-    fn seal(&self, head: &[u8], payload: &[u8]) -> Result<(), StreamError> {
-        let staged = std::mem::take(self.frames.borrow_mut().output());
-        let plaintext_bytes = staged.len() + head.len() + payload.len();
-        if plaintext_bytes == 0 {
-            return Ok(());
-        }
-        let mut tls = self.tls.borrow_mut();
-        let queued_bytes = tls.queued_bytes();
-        tls.seal(&[&staged, head, payload])?;
-        let ciphertext_bytes = tls
-            .queued_bytes()
-            .checked_sub(queued_bytes)
-            .ok_or_else(|| bug!("sealing takes nothing out of the queue"))?;
-        self.written.borrow_mut().sealed(plaintext_bytes, ciphertext_bytes);
-        self.heads.give(staged);
-        Ok(())
-    }
-
-    /// Writes what is staged and a frame behind it to the kernel, which encrypts it. The bytes it does not take stay staged.
-    fn poll_kernel_write(
-        &self,
-        context: &mut Context<'_>,
-        head: &[u8],
-        payload: &[u8],
-    ) -> Poll<Result<(), StreamError>> {
-        let mut frames = self.frames.borrow_mut();
-        let staged = frames.output();
-        let pieces = [IoSlice::new(staged), IoSlice::new(head), IoSlice::new(payload)];
-        let written = self.tls.borrow_mut().poll_kernel_write(context, &pieces, false);
-        let taken_bytes = match &written {
-            Poll::Ready(Ok(bytes)) => *bytes,
-            _ => 0,
-        };
-        self.written.borrow_mut().taken(taken_bytes);
-        let before = staged.len();
-        staged.drain(..taken_bytes.min(before));
-        let mut taken_bytes = taken_bytes.saturating_sub(before);
-        for piece in [head, payload] {
-            let (_taken, left) = piece.split_at(taken_bytes.min(piece.len()));
-            taken_bytes = taken_bytes.saturating_sub(piece.len());
-            staged.extend_from_slice(left);
-        }
-        if staged.is_empty() {
-            self.heads.give(std::mem::take(staged));
-        }
-        written.map_ok(drop)
-    }
-
-    /// Writes a DATA frame of a stream. Small ones are gathered, and go out with others.
-    pub(super) fn write_data(
-        &self,
-        stream: (u32, &Rc<StreamProgress>),
-        payload: &[u8],
-        is_end: bool,
-    ) -> Result<(), StreamClosed> {
-        let head = self.frames.borrow_mut().data_head(stream.0, payload.len(), is_end)?;
-        self.written_bytes.set(self.written_bytes.get() + payload.len() as u64);
-        let whole_bytes = self.staged_bytes() + head.len() + payload.len();
-        let is_small = payload.len() <= SMALL_BYTES_MAX && whole_bytes <= PLAINTEXT_BYTES_MAX;
-        let sealed_by = self.sealed_by.get();
-        // They are noted before, since the kernel may take them at once.
-        self.written.borrow_mut().note(stream, whole_bytes, payload.len(), is_end);
-        let written = match sealed_by {
-            SealedBy::Moving => self.stage(&head, payload),
-            _ if is_small => self.stage(&head, payload),
-            SealedBy::User => self.seal(&head, payload),
-            SealedBy::Kernel => self.write_to_kernel(&head, payload),
-        };
-        self.wake_driver();
-        written.map_err(|failure| {
-            self.failure.set(Some(failure));
-            StreamClosed
-        })
-    }
-
-    /// Has what is written next staged in memory that the worker has at hand.
-    pub(super) fn lend_room(&self) {
-        let mut frames = self.frames.borrow_mut();
-        if frames.output().capacity() == 0 {
-            *frames.output() = self.heads.take();
-        }
-    }
-
-    fn stage(&self, head: &[u8], payload: &[u8]) -> Result<(), StreamError> {
-        self.lend_room();
-        let mut frames = self.frames.borrow_mut();
-        frames.output().extend_from_slice(head);
-        frames.output().extend_from_slice(payload);
-        Ok(())
-    }
-
-    /// The driver is told when there is room for what has none now: a socket tells one task.
-    fn write_to_kernel(&self, head: &[u8], payload: &[u8]) -> Result<(), StreamError> {
-        let driver = self.driver.borrow().clone().unwrap_or_else(|| Waker::noop().clone());
-        match self.poll_kernel_write(&mut Context::from_waker(&driver), head, payload) {
-            Poll::Ready(written) => written,
-            Poll::Pending => {
-                self.is_blocked.set(true);
-                Ok(())
-            }
-        }
-    }
-
-    /// Notes that a head was written with which a stream ends, or none of it.
-    pub(super) fn note_head(&self, stream: (u32, &Rc<StreamProgress>), is_end: bool) {
-        if is_end {
-            self.written.borrow_mut().note(stream, self.staged_bytes(), 0, true);
-        }
-        self.wake_driver();
-    }
-
-    /// Notes what the kernel has, and wakes whose response that is.
-    fn settle(&self) {
-        let mut frames = self.frames.borrow_mut();
-        let tell = |number| frames.wake(number);
-        self.written.borrow_mut().settle(self.is_input_over.get(), tell);
-    }
-
     /// True if so many bytes more may be held for the client. The bytes that threads read count apart: they must not keep
     /// others from being sent.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
@@ -476,6 +319,62 @@ impl Http2Io {
     }
 }
 
+impl SendQueue {
+    /// True if nobody waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.borrow().is_empty()
+    }
+
+    /// Takes a place for a stream of this number.
+    pub(super) fn enter(self: &Rc<Self>, priority: Priority, stream: u32) -> QueuePlace {
+        let Priority { urgency, is_incremental } = priority;
+        self.turns.set(self.turns.get() + 1);
+        let turn = if is_incremental { self.turns.get() } else { u64::from(stream) };
+        let place = (urgency, is_incremental, turn);
+        self.waiting.borrow_mut().insert(place, None);
+        QueuePlace { queue: Rc::clone(self), place }
+    }
+
+    /// There may be room for the first of them. A task that is woken in vain waits again.
+    pub(super) fn wake_first(&self) {
+        let mut waiting = self.waiting.borrow_mut();
+        if let Some(waker) = waiting.first_entry().and_then(|mut first| first.get_mut().take()) {
+            waker.wake();
+        }
+    }
+}
+
+impl QueuePlace {
+    /// True if it is where this priority belongs.
+    pub(super) fn is_for(&self, priority: Priority) -> bool {
+        (self.place.0, self.place.1) == (priority.urgency, priority.is_incremental)
+    }
+
+    /// Ready when nobody is before it.
+    pub(super) fn poll_first(&self, context: &mut Context<'_>) -> Poll<()> {
+        let is_first =
+            self.queue.waiting.borrow().first_key_value().is_none_or(|it| *it.0 == self.place);
+        if is_first {
+            return Poll::Ready(());
+        }
+        self.wait(context);
+        Poll::Pending
+    }
+
+    /// Has it woken when there is room and it is the first.
+    pub(super) fn wait(&self, context: &Context<'_>) {
+        let waker = Some(context.waker().clone());
+        self.queue.waiting.borrow_mut().insert(self.place, waker);
+    }
+}
+
+impl Drop for QueuePlace {
+    fn drop(&mut self) {
+        self.queue.waiting.borrow_mut().remove(&self.place);
+        self.queue.wake_first();
+    }
+}
+
 /// The bytes that are held for a client before they are sent: half of what the largest pooled buffer holds. All of it costs a backend's
 /// 1 MiB 15 % more just after a start and 6 % later, since the processor's near cache holds less of it (docs/performance.md).
 const HELD_BYTES_MAX: usize = RECORDS_PER_WRITE / 2 * RECORD_BYTES_MAX;
@@ -483,10 +382,36 @@ const HELD_BYTES_MAX: usize = RECORDS_PER_WRITE / 2 * RECORD_BYTES_MAX;
 /// The bytes that may be due besides to a client that takes nothing, and is listened to all the same.
 const ANSWERS_BYTES_MAX: usize = PLAINTEXT_BYTES_MAX;
 
-/// The most of a frame's payload that is copied to go out with others.
-const SMALL_BYTES_MAX: usize = 4_096;
-
 /// The bytes that one connection receives before it lets the others have a turn.
 const TURN_BYTES: usize = 8 * HELD_BYTES_MAX;
+
 /// Bodies that were made as a whole and are not sent yet.
 const BODY_PLACES: usize = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_urgent_comes_first_and_those_alike_in_turns() {
+        let queue = Rc::new(SendQueue::default());
+        let mut context = Context::from_waker(Waker::noop());
+        let [low, turns, usual] = [(5, false), (3, true), (3, false)]
+            .map(|(urgency, is_incremental)| Priority { urgency, is_incremental });
+        let places = [
+            queue.enter(low, 7),
+            queue.enter(low, 5),
+            queue.enter(turns, 9),
+            queue.enter(turns, 1),
+            queue.enter(usual, 11),
+        ];
+        let mut left: Vec<_> = places.into_iter().enumerate().collect();
+        let mut order = Vec::new();
+        while !left.is_empty() {
+            let first = left.iter().position(|(_, it)| it.poll_first(&mut context).is_ready());
+            order.push(left.remove(first.unwrap()).0);
+        }
+        assert_eq!(order, [4, 2, 3, 1, 0]);
+        assert!(queue.is_empty());
+    }
+}

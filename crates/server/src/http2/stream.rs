@@ -15,9 +15,7 @@ use kettle_runtime::tx_path::TxPath;
 use kettle_tls::stream::Received;
 use tokio::sync::Semaphore;
 
-use super::io::Http2Io;
-use super::send_queue::{QueuePlace, SendQueue};
-use super::written::StreamProgress;
+use super::io::{Http2Io, QueuePlace, SendQueue, StreamProgress};
 use super::{FRAME_BYTES_MAX, PIECE_BYTES};
 
 /// Why a request is none.

@@ -10,7 +10,7 @@ use kettle_http::h2::{ErrorCode, Incoming, Priority};
 use kettle_runtime::tx_path::TxPath;
 use kettle_tls::Session;
 
-use super::send_queue::QueuePlace;
+use super::io::QueuePlace;
 use super::stream::Http2Stream;
 use crate::relay::TunnelStream;
 
