@@ -1,4 +1,4 @@
-//! The life of a connection: handshake, requests one after the other, a truthful end.
+//! The life of a connection: handshake, requests one after the other, a reload in between, a truthful end.
 //!
 //! A connection lives and dies on one worker. Its states, where each leads, and what a server that stops does in it:
 //!
@@ -18,6 +18,7 @@
 
 mod http1;
 mod http2;
+mod log;
 mod plain;
 mod proxy_header;
 mod starttls;
@@ -31,18 +32,22 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use kettle_config::{Listener, ListenerKind};
-use kettle_exchange::response::Upgraded;
+use kettle_config::{HttpsListener, Listener, ListenerKind, TxPathChoice};
+use kettle_exchange::request::{Client, Head};
+use kettle_exchange::response::{Response, Upgraded};
+use kettle_http::HeadLimits;
 use kettle_http::h2::PREFACE;
 use kettle_preamble::proxy;
 use kettle_runtime::client_address::ClientAddress;
 use kettle_runtime::deadlines::{Deadline, Interrupt, Stage};
-use kettle_tls::Acceptors;
+use kettle_runtime::tx_path::Reason;
 use kettle_tls::stream::{Accepting, Filled, Handshaking, Stream, StreamError};
+use kettle_tls::{Acceptors, Session};
 use tokio::net::TcpStream;
 
+use crate::deliver::PathPreference;
 use crate::relay::poll_end_arrived;
-use crate::setup::Snapshot;
+use crate::setup::{Answering, Snapshot};
 use crate::worker_state::{OpenConnection, WorkerState, next_connection_number};
 use http1::Http1State;
 use plain::poll_read;
@@ -291,6 +296,87 @@ impl Connection {
             if !matches!(filled, Ok(Ok(Filled::Data))) {
                 return false;
             }
+        }
+    }
+
+    /// Follows a reload. Where that changed nothing the connection was made with, the new
+    /// configuration is the connection's from here on; otherwise it keeps its own to its end.
+    ///
+    /// Returns the configuration that answers the next request. It is `None` if the newest one does not accept the session:
+    /// the client was asked for no certificate, or its certificate is no longer accepted, so it has to connect again.
+    fn adopt_for_request(&mut self, session: Option<&Session>) -> Option<Answering> {
+        let next = self.worker.snapshot();
+        if Arc::ptr_eq(&next, &self.snapshot) {
+            return Some(Answering { snapshot: next, listener: Some(self.listener) });
+        }
+        let old = &*self.snapshot.served.config;
+        let new = &*next.served.config;
+        let now = self.listener()?;
+        let same = new.listeners.iter().position(|listener| listener == now);
+        // The listener says what it reaches, also where that has other settings now.
+        let is_successor = |it: &Listener| {
+            it.address.value == now.address.value && it.kind.as_str() == now.kind.as_str()
+        };
+        let listener = same.or_else(|| new.listeners.iter().position(is_successor));
+        let names_none = now.https().is_some_and(HttpsListener::is_common);
+        let is_taken = match (session, listener) {
+            (None, listener) => listener.is_some() && now.http().is_some(),
+            (Some(session), Some(listener)) => {
+                next.served.acceptors(listener).is_some_and(|it| it.takes(session))
+            }
+            (Some(session), None) => names_none && next.served.tls.takes(session),
+        };
+        if !is_taken {
+            return None;
+        }
+        let stays = old.limits == new.limits && old.tls == new.tls;
+        if let Some(same) = same.filter(|_| stays) {
+            (self.snapshot, self.listener) = (Arc::clone(&next), same);
+        }
+        Some(Answering { snapshot: next, listener })
+    }
+
+    /// The configuration that the connection has, with what it reaches.
+    fn own(&self) -> Answering {
+        Answering { snapshot: Arc::clone(&self.snapshot), listener: Some(self.listener) }
+    }
+
+    /// Follows a reload, if there was one. Returns whether the connection has the newest configuration now; where the reload
+    /// gave its listener other settings, it has not, and ends after the response under way.
+    fn follow_reload(&mut self, session: Option<&Session>) -> bool {
+        if !self.worker.is_current(&self.snapshot) {
+            let _ = self.adopt_for_request(session);
+        }
+        self.worker.is_current(&self.snapshot)
+    }
+
+    /// The client of a request with this head, and which of the connection's it is.
+    fn client(&self, head: Option<&Head>, number: u64) -> Client {
+        let client = match head {
+            Some(head) => Client::of(head, self.remote, self.listener()),
+            None => Client::connected(self.remote, self.listener()),
+        };
+        client.named(head, self.number, number)
+    }
+
+    fn head_limits(&self) -> HeadLimits {
+        let limits = &self.snapshot.served.config.limits;
+        HeadLimits {
+            head_bytes_max: limits.head_bytes,
+            headers_max: limits.headers,
+            target_bytes_max: limits.target_bytes,
+        }
+    }
+
+    fn preference(&self, response: &Response) -> PathPreference {
+        let is_unix = self.listener().is_some_and(|it| it.address.unix().is_some());
+        let listener = self.listener().and_then(Listener::https);
+        let choice = response.tx_path.or(listener.map(|listener| listener.path));
+        PathPreference {
+            choice: choice.unwrap_or(TxPathChoice::Auto),
+            crossover_bytes: listener.map_or(u64::MAX, |listener| listener.crossover),
+            // Nothing is encrypted over a plain one.
+            obstacle: (is_unix && listener.is_some()).then_some(Reason::UnixSocket),
         }
     }
 

@@ -1,31 +1,20 @@
 //! The life of a request: read its head, respond, deliver, log, and read past its body.
 
-use std::io::ErrorKind;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::time::{Instant, SystemTime};
 
-use kettle_config::{HttpsListener, Listener, TxPathChoice};
-use kettle_exchange::request::{
-    BodyError, Client, ConcurrentUpload, ConnectionSource, Head, Request,
-};
-use kettle_exchange::response::{Answer, Body, Edge, Logged, Nothing, Response, write_head};
+use kettle_exchange::request::{BodyError, ConcurrentUpload, ConnectionSource, Head, Request};
+use kettle_exchange::response::{Answer, Body, Edge, Response, write_head};
 use kettle_handlers::respond::{self, respond};
 use kettle_http::h1::framing::{BodyFraming, BodyReader, body_framing};
 use kettle_http::h1::parse::{HeadProgress, ParseRequest};
-use kettle_http::{HeadLimits, HttpVersion, Method};
+use kettle_http::{HttpVersion, Method};
 use kettle_kernel::{bug, socket};
-use kettle_runtime::access_log::ResponseEntry;
 use kettle_runtime::deadlines::{Interrupt, Stage};
-use kettle_runtime::open_file::OpenFile;
-use kettle_runtime::tx_path::{Reason, TxPath};
-use kettle_tls::Session;
 use kettle_tls::stream::{Filled, Stream};
-use kettle_upstream::Trace;
 
+use super::log::RequestStart;
 use super::{Connection, End};
-use crate::deliver::{Delivered, Delivery, DeliveryError, Outset, PathPreference, Sending};
-use crate::setup::Answering;
+use crate::deliver::{Delivery, DeliveryError, Outset, Sending};
 
 /// Where a connection is in its sequence of requests.
 #[derive(Default)]
@@ -41,20 +30,6 @@ impl Http1State {
     /// In front of the first request, whose time is running already if it `is_started`.
     pub(super) fn first(is_started: bool) -> Self {
         Self { is_started, ..Self::default() }
-    }
-}
-
-/// When a request's head was complete, which of its connection it is, and whose.
-pub(super) struct RequestStart {
-    time: SystemTime,
-    instant: Instant,
-    number: u64,
-    pub(super) client: Client,
-}
-
-impl RequestStart {
-    pub(super) fn now(number: u64, client: Client) -> Self {
-        Self { time: SystemTime::now(), instant: Instant::now(), number, client }
     }
 }
 
@@ -139,57 +114,6 @@ impl Connection {
             request.body.discard().await.map_err(|error| self.body_failed(error))?;
         }
         if closes || stream.must_close() { Err(End::Announced) } else { Ok(()) }
-    }
-
-    /// Follows a reload. Where that changed nothing the connection was made with, the new
-    /// configuration is the connection's from here on; otherwise it keeps its own to its end.
-    ///
-    /// Returns the configuration that answers the next request. It is `None` if the newest one does not accept the session:
-    /// the client was asked for no certificate, or its certificate is no longer accepted, so it has to connect again.
-    pub(super) fn adopt_for_request(&mut self, session: Option<&Session>) -> Option<Answering> {
-        let next = self.worker.snapshot();
-        if Arc::ptr_eq(&next, &self.snapshot) {
-            return Some(Answering { snapshot: next, listener: Some(self.listener) });
-        }
-        let old = &*self.snapshot.served.config;
-        let new = &*next.served.config;
-        let now = self.listener()?;
-        let same = new.listeners.iter().position(|listener| listener == now);
-        // The listener says what it reaches, also where that has other settings now.
-        let is_successor = |it: &Listener| {
-            it.address.value == now.address.value && it.kind.as_str() == now.kind.as_str()
-        };
-        let listener = same.or_else(|| new.listeners.iter().position(is_successor));
-        let names_none = now.https().is_some_and(HttpsListener::is_common);
-        let is_taken = match (session, listener) {
-            (None, listener) => listener.is_some() && now.http().is_some(),
-            (Some(session), Some(listener)) => {
-                next.served.acceptors(listener).is_some_and(|it| it.takes(session))
-            }
-            (Some(session), None) => names_none && next.served.tls.takes(session),
-        };
-        if !is_taken {
-            return None;
-        }
-        let stays = old.limits == new.limits && old.tls == new.tls;
-        if let Some(same) = same.filter(|_| stays) {
-            (self.snapshot, self.listener) = (Arc::clone(&next), same);
-        }
-        Some(Answering { snapshot: next, listener })
-    }
-
-    /// The configuration that the connection has, with what it reaches.
-    pub(super) fn own(&self) -> Answering {
-        Answering { snapshot: Arc::clone(&self.snapshot), listener: Some(self.listener) }
-    }
-
-    /// Follows a reload, if there was one. Returns whether the connection has the newest configuration now; where the reload
-    /// gave its listener other settings, it has not, and ends after the response under way.
-    pub(super) fn follow_reload(&mut self, session: Option<&Session>) -> bool {
-        if !self.worker.is_current(&self.snapshot) {
-            let _ = self.adopt_for_request(session);
-        }
-        self.worker.is_current(&self.snapshot)
     }
 
     /// Answers what never became a request with an error, and logs it. The connection's own configuration does.
@@ -284,36 +208,6 @@ impl Connection {
             || self.worker.deadlines.is_draining()
     }
 
-    /// The client of a request with this head, and which of the connection's it is.
-    pub(super) fn client(&self, head: Option<&Head>, number: u64) -> Client {
-        let client = match head {
-            Some(head) => Client::of(head, self.remote, self.listener()),
-            None => Client::connected(self.remote, self.listener()),
-        };
-        client.named(head, self.number, number)
-    }
-
-    pub(super) fn head_limits(&self) -> HeadLimits {
-        let limits = &self.snapshot.served.config.limits;
-        HeadLimits {
-            head_bytes_max: limits.head_bytes,
-            headers_max: limits.headers,
-            target_bytes_max: limits.target_bytes,
-        }
-    }
-
-    pub(super) fn preference(&self, response: &Response) -> PathPreference {
-        let is_unix = self.listener().is_some_and(|it| it.address.unix().is_some());
-        let listener = self.listener().and_then(Listener::https);
-        let choice = response.tx_path.or(listener.map(|listener| listener.path));
-        PathPreference {
-            choice: choice.unwrap_or(TxPathChoice::Auto),
-            crossover_bytes: listener.map_or(u64::MAX, |listener| listener.crossover),
-            // Nothing is encrypted over a plain one.
-            obstacle: (is_unix && listener.is_some()).then_some(Reason::UnixSocket),
-        }
-    }
-
     /// Sends a response and logs it, whatever became of it.
     async fn deliver(
         &self,
@@ -374,109 +268,12 @@ impl Connection {
         })
     }
 
-    pub(super) fn log_delivery_failure(&self, error: &DeliveryError, response: &Response) {
-        match error {
-            DeliveryError::BodyCutShort(error) if error.kind() == ErrorKind::StorageFull => {
-                tracing::debug!(remote = %self.remote, "a store took no more of a response");
-            }
-            DeliveryError::BodyCutShort(error) if response.body.is_arriving() => {
-                let trace = response.notes.as_ref().and_then(|notes| notes.upstream.as_ref());
-                let entry = trace.map(Trace::entry);
-                let backend = entry.as_ref().and_then(|entry| entry.backend);
-                let server = entry.as_ref().and_then(|entry| entry.server);
-                tracing::debug!(
-                    remote = %self.remote, backend, server, %error, "a server did not end its response"
-                );
-            }
-            DeliveryError::BodyCutShort(error) => {
-                let file = response.body.file().and_then(OpenFile::path).unwrap_or_default();
-                tracing::warn!(
-                    remote = %self.remote, ?file, %error, "a body ended before its announced length"
-                );
-            }
-            DeliveryError::Stalled => {
-                tracing::debug!(remote = %self.remote, "the peer took nothing for too long");
-            }
-            DeliveryError::Stream(error) => {
-                tracing::debug!(remote = %self.remote, %error, "a response was not delivered");
-            }
-        }
-    }
-
     fn body_failed(&self, error: BodyError) -> End {
         match error {
             BodyError::TooLong | BodyError::Malformed(_) => End::Announced,
             BodyError::Ended | BodyError::TimedOut => End::Quiet,
             BodyError::Stream(error) => self.stream_failed(error),
         }
-    }
-
-    /// Logs a request whose client did not wait for its response.
-    pub(super) fn log_unsent(
-        &self,
-        session: Option<&Session>,
-        head: &Head,
-        nothing: &Nothing,
-        start: &RequestStart,
-    ) {
-        self.log(session, Some(head), nothing.logged(), 0, &Delivered::NOTHING, start);
-    }
-
-    /// Counts an answer, and writes its line; over plain HTTP there is no session.
-    pub(super) fn log(
-        &self,
-        session: Option<&Session>,
-        head: Option<&Head>,
-        Logged { status, notes, destination }: Logged<'_>,
-        bytes_sent: u64,
-        delivered: &Delivered,
-        start: &RequestStart,
-    ) {
-        let metrics = &self.worker.metrics;
-        let duration = start.instant.elapsed();
-        metrics.response(delivered.path, status, bytes_sent, duration);
-        // A plain response has no preferred path.
-        if let Some(reason) = delivered.reason.filter(|_| delivered.path != TxPath::Plain) {
-            metrics.not_preferred(reason);
-        }
-        if !delivered.completed {
-            metrics.response_truncated();
-        }
-        if let Some(reason) = notes.and_then(|notes| notes.refusal) {
-            metrics.request_refused(reason);
-        }
-        if let Some(time) = notes.and_then(|notes| notes.auth_time) {
-            metrics.auth_asked(time);
-        }
-        if !self.worker.log.is_on(destination) {
-            return;
-        }
-        let entry = ResponseEntry {
-            time: start.time,
-            remote: start.client.address,
-            host: head.and_then(|head| head.host_bytes()),
-            method: head.map_or(&[], |head| head.method().as_str().as_bytes()),
-            target: head.map_or(&[], |head| head.raw_target().as_bytes()),
-            version: head.map_or("", |head| head.version().as_str()),
-            status,
-            user: notes.and_then(|notes| notes.user.as_deref()),
-            refusal: notes.and_then(|notes| notes.refusal),
-            cache: notes.and_then(|notes| notes.cache),
-            upstream: notes.and_then(|notes| notes.upstream.as_ref()).map(Trace::entry),
-            bytes_sent,
-            body_bytes: delivered.body_bytes,
-            path: delivered.path,
-            reason: delivered.reason,
-            session,
-            referer: head.and_then(|head| head.header("referer")),
-            user_agent: head.and_then(|head| head.header("user-agent")),
-            duration,
-            connection: self.number,
-            request_number: start.number,
-            request_id: &start.client.request_id,
-            completed: delivered.completed,
-        };
-        self.worker.log.record(destination, &entry);
     }
 }
 

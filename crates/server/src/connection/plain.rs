@@ -20,7 +20,8 @@ use kettle_tls::stream::Received;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::http1::{RequestStart, is_head};
+use super::http1::is_head;
+use super::log::RequestStart;
 use super::{Connection, LINGER};
 use crate::deliver::Delivered;
 

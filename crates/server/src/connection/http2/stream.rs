@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 
 use super::Shared;
 use super::body::Outgoing;
-use crate::connection::http1::RequestStart;
+use crate::connection::log::RequestStart;
 use crate::deliver::{Delivered, DeliveryError, Demand, PathPreference, Sending};
 use crate::http2::{HeadError, Http2Stream, Http2Tunnel, StreamProgress, request_head};
 use crate::relay::Side;
