@@ -1,4 +1,8 @@
 //! Servers that lose what is noted for the log: nothing but the log may differ.
+//!
+//! They are lost where an edge gets an answer. That is deep enough, since in front of it they are only written: handlers are given
+//! a `&mut LogNotes`, and decide nothing by it. Three places look at what was noted: `hold` in `respond::walk` boxes no empty notes,
+//! `proxy` names the server in a message, and `lookup` in `proxy_cache` keeps the trace there was if a fetch brings none.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener as Listening, TcpStream as Accepted};
