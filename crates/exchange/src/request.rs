@@ -177,8 +177,8 @@ impl<'c> Request<'c> {
 
     /// Returns the semaphore for a permit before a body is made as a whole. `None` where responses are sent one after the
     /// other.
-    pub fn body_places(&self) -> Option<&Arc<Semaphore>> {
-        self.body.source.body_places()
+    pub fn body_permits(&self) -> Option<&Arc<Semaphore>> {
+        self.body.source.body_permits()
     }
 }
 

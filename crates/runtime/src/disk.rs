@@ -193,7 +193,7 @@ impl Disks {
     /// Runs a call that may wait for a device on a thread that may wait, within a time of its own.
     ///
     /// # Errors
-    /// [`WaitError`]. A call that has begun goes on all the same, and keeps its place until it returns.
+    /// [`WaitError`]. A call that has begun goes on all the same, and keeps its permit until it returns.
     pub async fn wait_for<T: Send + 'static>(
         &self,
         device: &Arc<Device>,
@@ -244,16 +244,16 @@ impl Disks {
                 Some(turns) => Some(Arc::clone(turns).acquire_owned().await.map_err(ended)?),
                 None => None,
             };
-            let place = Arc::clone(&device.places).acquire_owned().await.map_err(ended)?;
+            let permit = Arc::clone(&device.permits).acquire_owned().await.map_err(ended)?;
             let device = Arc::clone(device);
             let abandoned = asking.0.clone();
             let held = move || {
                 device.close_left();
                 // Every thread may have been taken until now.
                 let outcome = (!abandoned.is_so()).then(|| call(&abandoned));
-                // Closed while every place was taken.
+                // Closed while every permit was taken.
                 device.close_left();
-                drop((turn, place));
+                drop((turn, permit));
                 device.begin_closing();
                 outcome
             };
@@ -274,7 +274,7 @@ impl Disks {
 pub struct Device {
     file_system: FileSystem,
     /// One for each thread that may wait for it at the same time.
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     /// One for each call among them that takes much work or memory.
     turns: Arc<Semaphore>,
     waiting: AtomicUsize,
@@ -283,7 +283,7 @@ pub struct Device {
     pace: ReadPace,
     /// Files that the worker has open, on this device and others.
     open_files: Arc<AtomicUsize>,
-    /// Descriptors that are closed when there is a place: closing may wait, too.
+    /// Descriptors that are closed when there is a permit: closing may wait, too.
     unclosed: Mutex<Vec<Unclosed>>,
     later: Later,
 }
@@ -308,7 +308,7 @@ impl Device {
     pub fn new(file_system: FileSystem) -> Self {
         Self {
             file_system,
-            places: Arc::new(Semaphore::new(PLACES)),
+            permits: Arc::new(Semaphore::new(PERMITS)),
             turns: Arc::new(Semaphore::new(TURNS)),
             waiting: AtomicUsize::new(0),
             is_silent: AtomicBool::new(false),
@@ -371,17 +371,17 @@ impl Device {
         self.begin_closing();
     }
 
-    /// Closes what is left where a place is free. The task with the last one looks again when it is given back: what comes
+    /// Closes what is left where a permit is free. The task with the last one looks again when it is given back: what comes
     /// before that finds none. Without a runtime or a thread, the next call closes it.
     fn begin_closing(self: &Arc<Self>) {
         if self.left().is_empty() {
             return;
         }
-        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
             let device = Arc::clone(self);
             let closing = on_thread(move || {
                 device.close_left();
-                drop(place);
+                drop(permit);
                 device.begin_closing();
             });
             drop(closing);
@@ -426,10 +426,10 @@ impl Drop for Queued<'_> {
 }
 
 /// Threads of a worker that may wait for a disk: those of this many devices that never answer leave none for others.
-pub const THREADS_MAX: usize = (PLACES + 1) * 16;
+pub const THREADS_MAX: usize = (PERMITS + 1) * 16;
 
 /// Threads of a worker that may wait for one device at the same time.
-const PLACES: usize = 4;
+const PERMITS: usize = 4;
 
 /// Calls among them that take much work or memory: listing a folder may be a second of work and memory for two pages.
 const TURNS: usize = 2;

@@ -22,34 +22,34 @@ use zstd::stream::write::Encoder as ZstdEncoder;
 
 pub use at_once::compress;
 
-/// The memory that encoders may take, which all workers share: places for those of small files, each of which holds up to
+/// The memory that encoders may take, which all workers share: permits for those of small files, each of which holds up to
 /// [`ENCODER_BYTES_MAX`] while it is at work, and memory for those of bodies on their way, which last as long as their clients
 /// take.
 #[derive(Clone, Debug)]
-pub struct EncoderPlaces {
+pub struct EncoderPermits {
     files: Arc<Semaphore>,
     streams: Arc<Semaphore>,
-    /// The one place for the forms of stored objects.
+    /// The permit for the forms of stored objects.
     forms: Arc<Semaphore>,
 }
 
-impl EncoderPlaces {
-    /// Places for so many encoders of files in the whole process, and so much memory for those of bodies on their way.
+impl EncoderPermits {
+    /// Permits for so many encoders of files in the whole process, and so much memory for those of bodies on their way.
     #[must_use]
-    pub fn new(places: usize, stream_bytes: usize) -> Self {
+    pub fn new(permits: usize, stream_bytes: usize) -> Self {
         let units = (stream_bytes / UNIT_BYTES).min(Semaphore::MAX_PERMITS);
-        let [files, streams, forms] = [places, units, 1].map(|it| Arc::new(Semaphore::new(it)));
+        let [files, streams, forms] = [permits, units, 1].map(|it| Arc::new(Semaphore::new(it)));
         Self { files, streams, forms }
     }
 
-    /// The place to make the form of a stored object at; none while another is made.
-    pub fn form_place(&self) -> Option<OwnedSemaphorePermit> {
+    /// The permit to make the form of a stored object; none while another is made.
+    pub fn form_permit(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.forms).try_acquire_owned().ok()
     }
 
-    /// A place, which its encoder keeps until it has ended; none if all are taken for a while.
+    /// A permit, which its encoder keeps until it has ended; none if all are taken for a while.
     pub async fn take(&self) -> Option<OwnedSemaphorePermit> {
-        timeout(PLACE_TIME_MAX, Arc::clone(&self.files).acquire_owned()).await.ok()?.ok()
+        timeout(PERMIT_TIME_MAX, Arc::clone(&self.files).acquire_owned()).await.ok()?.ok()
     }
 
     /// An encoder of a body on its way, which has this many bytes if that is known; none if others have all the memory.
@@ -268,8 +268,8 @@ pub const OF_BYTES: [&str; 4] = ["content-digest", "content-md5", "digest", "rep
 
 /// The bytes that an encoder of a file holds at most beside the file and its compressed form, which count as files in memory.
 pub const ENCODER_BYTES_MAX: usize = 4 << 20;
-/// The time a request waits for a place. Then the file goes out as it is, and the next request tries again.
-const PLACE_TIME_MAX: Duration = Duration::from_millis(250);
+/// The time a request waits for a permit. Then the file goes out as it is, and the next request tries again.
+const PERMIT_TIME_MAX: Duration = Duration::from_millis(250);
 
 /// The bytes coded at most before others have a turn: about a millisecond of brotli.
 pub const STEP_BYTES: usize = 32 * 1_024;

@@ -12,7 +12,7 @@ use kettle_handlers::route::Router;
 use kettle_http::h2::WindowBudget;
 use kettle_kernel::probe::Capabilities;
 use kettle_runtime::access_log::WorkerLog;
-use kettle_runtime::encoder::EncoderPlaces;
+use kettle_runtime::encoder::EncoderPermits;
 use kettle_runtime::metrics::WorkerMetrics;
 use kettle_runtime::spool::Spool;
 use kettle_runtime::tx_path::switch::TxPathSwitch;
@@ -52,8 +52,8 @@ pub struct WorkerSetup {
 /// Bounds of the whole process, which its workers share, or have equal parts of.
 #[derive(Clone, Debug)]
 pub struct Budgets {
-    /// The places of encoders.
-    pub encoders: EncoderPlaces,
+    /// The permits of encoders.
+    pub encoders: EncoderPermits,
     /// The bytes that windows of HTTP/2 may grow by.
     pub windows: Arc<WindowBudget>,
     /// The folder, and the room in it, for bodies of requests.

@@ -183,7 +183,7 @@ impl Supervisor {
         let shutdown = watch::Sender::new(Shutdown::Starting);
         let windows = WindowBudget::new(resources.window_bytes());
         let unwritten_bytes = resources.unwritten_bytes(worker_count);
-        let encoders = live.encoder_places();
+        let encoders = live.encoder_permits();
         let budgets = Budgets { encoders, windows, spool: Arc::clone(&spool), unwritten_bytes };
         let setups = setups(&live, &metrics, &tx_path_switch, &capabilities, &budgets, &shutdown);
         let (setups, questions) = setups.into_iter().unzip();

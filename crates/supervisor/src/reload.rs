@@ -13,7 +13,7 @@ use std::time::Duration;
 use kettle_config::{Config, Diagnostic, ListenAddress};
 use kettle_kernel::{keeper, warden};
 use kettle_runtime::access_log::{AccessLog, LogError};
-use kettle_runtime::encoder::EncoderPlaces;
+use kettle_runtime::encoder::EncoderPermits;
 use kettle_runtime::metrics::Metrics;
 use kettle_tls::tickets::SharedResumption;
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -124,9 +124,9 @@ impl RunningConfig {
         &self.bound
     }
 
-    /// The places of all workers' encoders, for which the start has reckoned the memory.
-    pub fn encoder_places(&self) -> EncoderPlaces {
-        self.resources.encoder_places()
+    /// The permits of all workers' encoders, for which the start has reckoned the memory.
+    pub fn encoder_permits(&self) -> EncoderPermits {
+        self.resources.encoder_permits()
     }
 
     /// Returns the rights that this process gave up at its start.

@@ -8,7 +8,7 @@ use kettle_config::Config;
 use kettle_kernel::cgroup::Limits;
 use kettle_kernel::process;
 use kettle_runtime::disk::UNWRITTEN_BYTES_MAX;
-use kettle_runtime::encoder::{ENCODER_BYTES_MAX, EncoderPlaces};
+use kettle_runtime::encoder::{ENCODER_BYTES_MAX, EncoderPermits};
 
 /// The resources that this process may use, as they were when the server started.
 #[derive(Clone, Copy, Debug)]
@@ -55,12 +55,12 @@ impl Resources {
         }
     }
 
-    /// The places of all workers' encoders.
+    /// The permits of all workers' encoders.
     #[must_use]
-    pub fn encoder_places(&self) -> EncoderPlaces {
+    pub fn encoder_permits(&self) -> EncoderPermits {
         let stream_bytes =
             self.memory_share(STREAM_ENCODERS_SHARE).unwrap_or(STREAM_ENCODERS_BYTES);
-        EncoderPlaces::new(self.encoders(), stream_bytes.min(STREAM_ENCODERS_BYTES))
+        EncoderPermits::new(self.encoders(), stream_bytes.min(STREAM_ENCODERS_BYTES))
     }
 
     /// The number of encoders that may be at work at once: one for each processor, as far as their

@@ -60,8 +60,8 @@ impl<'c> Source<'c> {
     }
 
     /// Where to take a permit before a body is made as a whole. `None` where responses are sent one after the other.
-    pub(super) fn body_places(&self) -> Option<&Arc<Semaphore>> {
-        Some(self.stream()?.body_places())
+    pub(super) fn body_permits(&self) -> Option<&Arc<Semaphore>> {
+        Some(self.stream()?.body_permits())
     }
 
     /// The connection, if it is for one request at a time.

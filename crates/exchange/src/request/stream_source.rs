@@ -44,7 +44,7 @@ pub trait RequestStream {
     fn send_interim(&self, status: u16, lines: &[u8]) -> Result<(), StreamClosed>;
 
     /// Returns where to take a permit before a body is made as a whole.
-    fn body_places(&self) -> &Arc<Semaphore>;
+    fn body_permits(&self) -> &Arc<Semaphore>;
 }
 
 /// Nobody listens any more: the client took its request back, or the connection is over.

@@ -19,7 +19,7 @@ use kettle_kernel::file_system::FileSystem;
 use kettle_kernel::keeper;
 use kettle_kernel::transfer::{self, Residency, Wait, read_at};
 use kettle_runtime::disk::{Abandoned, Device, DiskDeadline, Disks, WaitError};
-use kettle_runtime::encoder::{EncoderPlaces, compress};
+use kettle_runtime::encoder::{EncoderPermits, compress};
 use rustix::io::Errno;
 
 use super::current_roots::{Below, CurrentRoots, Known, RootLookup};
@@ -42,7 +42,7 @@ pub struct Finder {
     /// Threads that compress; no device at all.
     compressing: Arc<Device>,
     /// The number of all workers' that may be at work.
-    encoders: EncoderPlaces,
+    encoders: EncoderPermits,
     /// The compressions under way.
     compressed_now: RefCell<HashSet<Compression>>,
     /// For small files; `None` leaves all of them on disk.
@@ -55,7 +55,7 @@ pub struct Finder {
 
 impl Finder {
     /// A finder within these limits.
-    pub fn new(limits: &Limits, encoders: EncoderPlaces) -> Self {
+    pub fn new(limits: &Limits, encoders: EncoderPermits) -> Self {
         Self {
             disks: Disks::new(limits.disk_timeout),
             pages: Arc::new(Device::new(FileSystem::default())),
@@ -73,8 +73,8 @@ impl Finder {
         &self.disks
     }
 
-    /// The places of encoders.
-    pub fn encoders(&self) -> &EncoderPlaces {
+    /// The permits of encoders.
+    pub fn encoders(&self) -> &EncoderPermits {
         &self.encoders
     }
 
@@ -280,11 +280,11 @@ impl Finder {
         let (Some(room), Some(_under_way)) = (room, under_way) else {
             return (facts, content, false);
         };
-        let Some(place) = self.encoders.take().await else { return (facts, content, false) };
+        let Some(permit) = self.encoders.take().await else { return (facts, content, false) };
         let original = original.clone();
         let make = move || {
             let made = compress(coding, &original).map(|bytes| room.filled(bytes));
-            drop(place);
+            drop(permit);
             made
         };
         let deadline = deadline.unwrap_or_else(|| self.disks.deadline());

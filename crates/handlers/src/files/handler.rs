@@ -25,7 +25,7 @@ use kettle_http::target::Target;
 use kettle_http::{Method, negotiate, range};
 use kettle_runtime::clock::{Clock, CoarseClock, OnceAMinute};
 use kettle_runtime::disk::{DiskDeadline, Disks};
-use kettle_runtime::encoder::EncoderPlaces;
+use kettle_runtime::encoder::EncoderPermits;
 use kettle_runtime::metrics::WorkerMetrics;
 use rustix::io::Errno;
 use tokio::sync::OwnedSemaphorePermit;
@@ -78,7 +78,7 @@ pub enum FileAnswer {
 impl Files {
     /// Files of which nothing is remembered yet.
     #[must_use]
-    pub fn new(limits: &Limits, metrics: Arc<WorkerMetrics>, encoders: EncoderPlaces) -> Self {
+    pub fn new(limits: &Limits, metrics: Arc<WorkerMetrics>, encoders: EncoderPermits) -> Self {
         Self::with_clock(limits, metrics, encoders, Box::new(CoarseClock))
     }
 
@@ -87,7 +87,7 @@ impl Files {
     pub fn with_clock(
         limits: &Limits,
         metrics: Arc<WorkerMetrics>,
-        encoders: EncoderPlaces,
+        encoders: EncoderPermits,
         clock: Box<dyn Clock>,
     ) -> Self {
         let marks = Marks::beside(limits.hot_memory_bytes);
@@ -114,9 +114,9 @@ impl Files {
         self.finder.disks()
     }
 
-    /// The places of encoders.
+    /// The permits of encoders.
     #[must_use]
-    pub fn encoders(&self) -> &EncoderPlaces {
+    pub fn encoders(&self) -> &EncoderPermits {
         self.finder.encoders()
     }
 
@@ -395,10 +395,10 @@ impl Files {
             return refused;
         }
         // Of a client that takes none of them, no more than a few lie in memory.
-        let place = match request.body_places() {
-            Some(places) => {
-                let place = timeout(self.patience, Arc::clone(places).acquire_owned()).await;
-                Some(place.ok().and_then(Result::ok).ok_or(503_u16)?)
+        let permit = match request.body_permits() {
+            Some(permits) => {
+                let permit = timeout(self.patience, Arc::clone(permits).acquire_owned()).await;
+                Some(permit.ok().and_then(Result::ok).ok_or(503_u16)?)
             }
             None => None,
         };
@@ -414,7 +414,7 @@ impl Files {
         let now = self.clock.monotonic();
         let seen = self.finder.list(route, relative, now, view, listed).await;
         let page = self.accept_lookup(route, generation, seen)?.found;
-        let page = Page { text: page.map_err(locate::status_of)?.into(), _place: place };
+        let page = Page { text: page.map_err(locate::status_of)?.into(), _permit: permit };
         let mut fields = ResponseFields::ready(route.configured.all().clone());
         fields = fields.with("content-type", content_type);
         for (name, value) in LISTING_FIELDS {
@@ -429,7 +429,7 @@ impl Files {
 /// A listing, with its place among those that are in memory for one client.
 struct Page {
     text: Box<str>,
-    _place: Option<OwnedSemaphorePermit>,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl AsRef<[u8]> for Page {

@@ -63,7 +63,7 @@ pub fn coded_form(
 impl CachedRoute {
     /// Has a form kept that is not at hand, unless another is on its way.
     fn keep_form(&self, device: Arc<Device>, files: &Files, object: &ReadyObject, coding: Coding) {
-        let Some(place) = files.encoders().form_place() else { return };
+        let Some(permit) = files.encoders().form_permit() else { return };
         let disks = files.disks().within(WRITE_TIME_MAX);
         let encoders = files.encoders().clone();
         let store = Arc::clone(&self.store);
@@ -73,16 +73,16 @@ impl CachedRoute {
             let keep = move || {
                 let kept = keep();
                 drop(encoder);
-                (kept, place)
+                (kept, permit)
             };
-            // A disk that does not answer has the place until it does.
-            let Ok((Err(error), place)) = disks.wait_for(&device, keep).await else { return };
+            // A disk that does not answer has the permit until it does.
+            let Ok((Err(error), permit)) = disks.wait_for(&device, keep).await else { return };
             // The answer to a request that was purged meanwhile says nothing of others.
             if error.is_for_the_operator() {
                 store.failed(&error);
                 sleep(AFTER_FAILURE).await;
             }
-            drop(place);
+            drop(permit);
         });
     }
 }

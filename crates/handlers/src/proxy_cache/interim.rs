@@ -98,7 +98,7 @@ mod tests {
             Err(StreamClosed)
         }
 
-        fn body_places(&self) -> &Arc<Semaphore> {
+        fn body_permits(&self) -> &Arc<Semaphore> {
             &self.0
         }
     }

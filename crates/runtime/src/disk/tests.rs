@@ -25,7 +25,7 @@ struct Hanging {
 impl Hanging {
     fn new() -> Self {
         let (release, held) = mpsc::channel();
-        let (begin, begun) = tokio::sync::mpsc::channel(2 * PLACES);
+        let (begin, begun) = tokio::sync::mpsc::channel(2 * PERMITS);
         Self { release, held: Arc::new(Mutex::new(held)), begun, begin }
     }
 
@@ -61,8 +61,8 @@ impl Hanging {
     }
 }
 
-async fn until_places_are(device: &Device, places: usize) {
-    while device.places.available_permits() != places {
+async fn until_permits_are(device: &Device, permits: usize) {
+    while device.permits.available_permits() != permits {
         tokio::task::yield_now().await;
     }
 }
@@ -75,20 +75,20 @@ async fn calls_that_wait_for_a_device_are_bounded_and_hold_up_no_other_device() 
     let mut hanging = Hanging::new();
     LocalSet::new()
         .run_until(async {
-            let calls: Vec<_> = (0..=PLACES).map(|_| hanging.start(&disks, &hung)).collect();
-            for _ in 0..PLACES {
+            let calls: Vec<_> = (0..=PERMITS).map(|_| hanging.start(&disks, &hung)).collect();
+            for _ in 0..PERMITS {
                 hanging.begun.recv().await.unwrap();
             }
             assert_eq!(disks.wait_for(&other, || 7).await, Ok(7));
-            assert!(hanging.begun.try_recv().is_err(), "one more than there are places");
+            assert!(hanging.begun.try_recv().is_err(), "one more than there are permits");
             hanging.end(calls).await;
         })
         .await;
-    until_places_are(&hung, PLACES).await;
+    until_permits_are(&hung, PERMITS).await;
 }
 
 #[tokio::test]
-async fn calls_in_turn_leave_places_to_others() {
+async fn calls_in_turn_leave_permits_to_others() {
     let disks = Rc::new(Disks::new(LONG));
     let device = remote();
     let mut hanging = Hanging::new();
@@ -113,12 +113,12 @@ async fn calls_in_turn_leave_places_to_others() {
             hanging.end(calls).await;
         })
         .await;
-    until_places_are(&device, PLACES).await;
+    until_permits_are(&device, PERMITS).await;
     assert_eq!(device.turns.available_permits(), TURNS);
 }
 
 #[tokio::test]
-async fn a_wait_ends_in_time_and_its_call_keeps_its_place_until_it_returns() {
+async fn a_wait_ends_in_time_and_its_call_keeps_its_permit_until_it_returns() {
     let disks = Rc::new(Disks::new(SHORT));
     let device = remote();
     let mut hanging = Hanging::new();
@@ -127,19 +127,19 @@ async fn a_wait_ends_in_time_and_its_call_keeps_its_place_until_it_returns() {
             let wait = || hanging.start(&disks, &device);
             assert_eq!(wait().await.unwrap(), Err(WaitError::TimedOut));
             while hanging.begun.is_empty() {
-                // A call whose thread came too late is not made, and gives its place back.
-                match device.places.available_permits() {
-                    PLACES => assert_eq!(wait().await.unwrap(), Err(WaitError::TimedOut)),
+                // A call whose thread came too late is not made, and gives its permit back.
+                match device.permits.available_permits() {
+                    PERMITS => assert_eq!(wait().await.unwrap(), Err(WaitError::TimedOut)),
                     _ => tokio::task::yield_now().await,
                 }
             }
         })
         .await;
     hanging.begun.recv().await.unwrap();
-    assert_eq!(device.places.available_permits(), PLACES - 1);
+    assert_eq!(device.permits.available_permits(), PERMITS - 1);
     assert_eq!(device.waiting.load(Ordering::Relaxed), 0);
     hanging.release.send(()).unwrap();
-    until_places_are(&device, PLACES).await;
+    until_permits_are(&device, PERMITS).await;
 }
 
 #[tokio::test]
@@ -149,20 +149,20 @@ async fn a_wait_that_is_dropped_in_the_queue_never_begins() {
     let mut hanging = Hanging::new();
     LocalSet::new()
         .run_until(async {
-            let running: Vec<_> = (0..PLACES).map(|_| hanging.start(&disks, &device)).collect();
-            for _ in 0..PLACES {
+            let running: Vec<_> = (0..PERMITS).map(|_| hanging.start(&disks, &device)).collect();
+            for _ in 0..PERMITS {
                 hanging.begun.recv().await.unwrap();
             }
             let queued = hanging.start(&disks, &device);
             tokio::task::yield_now().await;
-            assert_eq!(device.waiting.load(Ordering::Relaxed), PLACES + 1);
+            assert_eq!(device.waiting.load(Ordering::Relaxed), PERMITS + 1);
             queued.abort();
             assert!(queued.await.unwrap_err().is_cancelled());
-            assert_eq!(device.waiting.load(Ordering::Relaxed), PLACES);
+            assert_eq!(device.waiting.load(Ordering::Relaxed), PERMITS);
             hanging.end(running).await;
         })
         .await;
-    until_places_are(&device, PLACES).await;
+    until_permits_are(&device, PERMITS).await;
     assert!(hanging.begun.try_recv().is_err());
 }
 
@@ -185,7 +185,7 @@ async fn a_call_that_nobody_waits_for_any_more_is_told() {
         begun = begun => begun.unwrap(),
     }
     (&mut is_told).await.unwrap();
-    until_places_are(&device, PLACES).await;
+    until_permits_are(&device, PERMITS).await;
     assert_eq!(device.turns.available_permits(), TURNS);
 }
 
@@ -208,7 +208,7 @@ async fn nobody_waits_for_a_disk_when_the_drain_is_over() {
             }
         })
         .await;
-    until_places_are(&device, PLACES).await;
+    until_permits_are(&device, PERMITS).await;
 }
 
 #[tokio::test]
@@ -263,12 +263,12 @@ async fn files_of_a_remote_device_are_closed_by_threads() {
     let mut hanging = Hanging::new();
     LocalSet::new()
         .run_until(async {
-            let running: Vec<_> = (0..PLACES).map(|_| hanging.start(&disks, &device)).collect();
-            for _ in 0..PLACES {
+            let running: Vec<_> = (0..PERMITS).map(|_| hanging.start(&disks, &device)).collect();
+            for _ in 0..PERMITS {
                 hanging.begun.recv().await.unwrap();
             }
             device.close(writer, 0);
-            assert_eq!(device.left().len(), 1, "closed although every place is taken");
+            assert_eq!(device.left().len(), 1, "closed although every permit is taken");
             hanging.end(running).await;
             disks.wait_for(&device, || ()).await.unwrap();
         })
@@ -289,12 +289,12 @@ impl Drop for Brings {
 }
 
 #[tokio::test]
-async fn what_comes_while_the_last_place_is_busy_closing_is_closed_when_it_is_free() {
+async fn what_comes_while_the_last_permit_closes_others_is_closed_behind_them() {
     let device = remote();
     let (reader, writer) = std::io::pipe().unwrap();
-    let _others = Arc::clone(&device.places).acquire_many_owned(PLACES as u32 - 1).await.unwrap();
+    let _others = Arc::clone(&device.permits).acquire_many_owned(PERMITS as u32 - 1).await.unwrap();
     device.close(Brings(Arc::clone(&device), Some(writer)), 0);
-    until_places_are(&device, 1).await;
+    until_permits_are(&device, 1).await;
     while !device.left().is_empty() {
         tokio::task::yield_now().await;
     }
@@ -306,7 +306,7 @@ async fn large_files_are_closed_by_threads_and_small_ones_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let local = FileSystem::of(File::open(folder.path()).unwrap().as_fd()).unwrap();
     let device = Arc::new(Device::new(local));
-    let _taken = Arc::clone(&device.places).acquire_many_owned(PLACES as u32).await.unwrap();
+    let _taken = Arc::clone(&device.permits).acquire_many_owned(PERMITS as u32).await.unwrap();
     for (bytes, left) in [(CLOSED_AT_ONCE_BYTES_MAX, 0), (CLOSED_AT_ONCE_BYTES_MAX + 1, 1)] {
         device.close(tempfile::tempfile().unwrap(), bytes);
         assert_eq!(device.left().len(), left);
@@ -350,13 +350,13 @@ fn without_a_thread_waits_end_at_once_and_what_is_closed_waits_for_the_next() {
     let device = remote();
     let (reader, writer) = std::io::pipe().unwrap();
     runtime_without_threads().block_on(async {
-        // More than there are places: none is held by a call that was not made.
-        for _ in 0..=2 * PLACES {
+        // More than there are permits: none is held by a call that was not made.
+        for _ in 0..=2 * PERMITS {
             assert_eq!(disks.wait_for(&device, || ()).await, Err(WaitError::NoThread));
         }
         device.close(writer, 0);
     });
-    assert_eq!((device.left().len(), device.places.available_permits()), (1, PLACES));
+    assert_eq!((device.left().len(), device.permits.available_permits()), (1, PERMITS));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     // Another thread than this, which asks for none for a while.
     std::thread::spawn(move || {

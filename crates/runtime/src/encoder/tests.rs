@@ -47,8 +47,8 @@ fn is_whole(coding: Coding, coded: &[u8]) -> bool {
     }
 }
 
-fn places(bytes: usize) -> EncoderPlaces {
-    EncoderPlaces::new(1, bytes)
+fn permits(bytes: usize) -> EncoderPermits {
+    EncoderPermits::new(1, bytes)
 }
 
 /// A step of a source.
@@ -61,7 +61,7 @@ enum Step {
 /// Returns the outcome of asking an encoding until it is over or fails: the coded bytes, and how much could be decoded at each
 /// wait.
 fn run(coding: Coding, plain: &[u8], steps: &[Step], cut: bool) -> (Vec<u8>, bool) {
-    let mut encoding = Encoding::new(places(1 << 24).encoder(coding, None).unwrap());
+    let mut encoding = Encoding::new(permits(1 << 24).encoder(coding, None).unwrap());
     let mut context = Context::from_waker(Waker::noop());
     let mut coded = Vec::new();
     let mut given = 0;
@@ -151,7 +151,7 @@ fn a_body_of_nothing_has_an_end() {
 fn no_turn_codes_more_than_a_step() {
     let plain = Bytes::from(text(10 * STEP_BYTES));
     for coding in CODINGS {
-        let mut encoding = Encoding::new(places(1 << 24).encoder(coding, None).unwrap());
+        let mut encoding = Encoding::new(permits(1 << 24).encoder(coding, None).unwrap());
         let mut context = Context::from_waker(Waker::noop());
         let mut given = false;
         let mut turns = 0;
@@ -173,8 +173,8 @@ fn no_turn_codes_more_than_a_step() {
 #[test]
 fn memory_is_for_so_many_and_is_free_at_the_end_of_a_body_or_with_it() {
     for coding in CODINGS {
-        let places = places(2 * stream_bytes_max(coding) + UNIT_BYTES);
-        let encoder = || places.encoder(coding, Some(5));
+        let permits = permits(2 * stream_bytes_max(coding) + UNIT_BYTES);
+        let encoder = || permits.encoder(coding, Some(5));
         let mut first = encoder().unwrap();
         let second = encoder().unwrap();
         assert!(encoder().is_none(), "{coding:?}");

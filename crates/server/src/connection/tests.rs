@@ -20,7 +20,7 @@ use kettle_http::h2::WindowBudget;
 use kettle_kernel::probe::Capabilities;
 use kettle_runtime::access_log::AccessLog;
 use kettle_runtime::disk::UNWRITTEN_BYTES_MAX;
-use kettle_runtime::encoder::EncoderPlaces;
+use kettle_runtime::encoder::EncoderPermits;
 use kettle_runtime::metrics::WorkerMetrics;
 use kettle_runtime::spool::Spool;
 use kettle_runtime::tx_path::switch::TxPathSwitch;
@@ -52,7 +52,7 @@ struct Client {
 
 fn budgets() -> Budgets {
     Budgets {
-        encoders: EncoderPlaces::new(1, 4 << 20),
+        encoders: EncoderPermits::new(1, 4 << 20),
         windows: WindowBudget::new(0),
         spool: Spool::new(Path::new("/"), 0, 0, 0),
         unwritten_bytes: UNWRITTEN_BYTES_MAX,

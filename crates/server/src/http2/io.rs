@@ -45,7 +45,7 @@ pub(crate) struct Http2Io {
     /// The bytes that threads read, or have read, and that are not sent yet.
     pub(super) read_bytes: Cell<usize>,
     /// Room for bodies that are made as a whole, once a stream asks for it.
-    body_places: OnceCell<Arc<Semaphore>>,
+    body_permits: OnceCell<Arc<Semaphore>>,
     /// Bytes of bodies that were written, of all streams.
     pub(super) written_bytes: Cell<u64>,
     is_blocked: Cell<bool>,
@@ -106,7 +106,7 @@ impl Http2Io {
             ticks: Cell::default(),
             turn_bytes_left: Cell::default(),
             read_bytes: Cell::default(),
-            body_places: OnceCell::new(),
+            body_permits: OnceCell::new(),
             written_bytes: Cell::default(),
             is_blocked: Cell::default(),
             unheard_ticks: Cell::default(),
@@ -122,8 +122,8 @@ impl Http2Io {
 
     /// Returns the semaphore that bounds bodies made as a whole. A stream holds a permit until its body is sent: its client may
     /// open no window for it.
-    pub(crate) fn body_places(&self) -> &Arc<Semaphore> {
-        self.body_places.get_or_init(|| Arc::new(Semaphore::new(BODY_PLACES)))
+    pub(crate) fn body_permits(&self) -> &Arc<Semaphore> {
+        self.body_permits.get_or_init(|| Arc::new(Semaphore::new(BODY_PERMITS)))
     }
 
     /// Begins a turn, at the end of which other connections have theirs.
@@ -386,7 +386,7 @@ const ANSWERS_BYTES_MAX: usize = PLAINTEXT_BYTES_MAX;
 const TURN_BYTES: usize = 8 * HELD_BYTES_MAX;
 
 /// Bodies that were made as a whole and are not sent yet.
-const BODY_PLACES: usize = 2;
+const BODY_PERMITS: usize = 2;
 
 #[cfg(test)]
 mod tests {

@@ -354,8 +354,8 @@ impl RequestStream for Http2Stream {
         self.send_head(status, lines, false)
     }
 
-    fn body_places(&self) -> &Arc<Semaphore> {
-        self.io.body_places()
+    fn body_permits(&self) -> &Arc<Semaphore> {
+        self.io.body_permits()
     }
 }
 

@@ -43,14 +43,14 @@ impl Purges {
     ) {
         while self.tasks.try_join_next().is_some() {}
         // Of one that a disk holds up, the asker gives up and asks again, and its thread stays.
-        let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
             let _ = asker.send(Reply::refused(STILL_WAITING));
             return;
         };
         let (answer, answered) = oneshot::channel();
         let purge = move || {
             let reply = purge();
-            drop(place);
+            drop(permit);
             let _ = answer.send(reply);
         };
         // Not one of the runtime's threads: it panics where it gets none.

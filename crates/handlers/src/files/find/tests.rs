@@ -12,7 +12,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 /// A finder that waits for disks as long as it takes, and reads files up to this size into memory.
 fn finder_of(hot_file_bytes: u64) -> Finder {
-    Finder::new(&limits(hot_file_bytes), EncoderPlaces::new(1, 4 << 20))
+    Finder::new(&limits(hot_file_bytes), EncoderPermits::new(1, 4 << 20))
 }
 
 fn limits(hot_file_bytes: u64) -> Limits {
@@ -68,7 +68,7 @@ async fn a_file_beyond_the_bound_stays_on_disk() {
     let (_folder, route) = route(4097);
     let without = Limits { hot_memory_bytes: 0, ..limits(8192) };
     for bound in [without, limits(0), limits(4096)] {
-        let finder = Finder::new(&bound, EncoderPlaces::new(1, 4 << 20));
+        let finder = Finder::new(&bound, EncoderPermits::new(1, 4 << 20));
         let (_, content, mark) = finder.content(found(&finder, &route).await).await.unwrap();
         let Content::File(file) = content else { panic!("in memory: {bound:?}") };
         assert_eq!((file.bytes(), mark), (4097, Mark::Times));
@@ -148,7 +148,7 @@ async fn what_responses_hold_in_memory_is_bounded() {
     for bytes in [4096, 300 * 1024] {
         let (_folder, route) = route(bytes);
         let limits = Limits { hot_memory_bytes: 2 * bytes, ..limits(bytes as u64) };
-        let finder = Finder::new(&limits, EncoderPlaces::new(1, 4 << 20));
+        let finder = Finder::new(&limits, EncoderPermits::new(1, 4 << 20));
         let mut held = Vec::new();
         let mut marks = Vec::new();
         for _ in 0..4 {
@@ -170,7 +170,7 @@ async fn what_responses_hold_in_memory_is_bounded() {
 async fn what_responses_hold_open_is_bounded() {
     let (_folder, route) = route(4096);
     let limits = Limits { open_files: 0, connections_per_worker: 1, ..limits(0) };
-    let finder = Finder::new(&limits, EncoderPlaces::new(1, 4 << 20));
+    let finder = Finder::new(&limits, EncoderPermits::new(1, 4 << 20));
     let mut held = Vec::new();
     for _ in 0..limits.files_in_use() {
         held.push(finder.content(found(&finder, &route).await).await.unwrap());
@@ -209,9 +209,9 @@ async fn text_of(
 #[tokio::test(start_paused = true)]
 async fn a_text_for_which_no_place_is_free_goes_out_as_it_is_and_is_tried_again() {
     let (_folder, route, gzip) = compressing_route();
-    let places = EncoderPlaces::new(1, 4 << 20);
-    let finder = Finder::new(&limits(1 << 20), places.clone());
-    let taken = places.take().await.unwrap();
+    let encoders = EncoderPermits::new(1, 4 << 20);
+    let finder = Finder::new(&limits(1 << 20), encoders.clone());
+    let taken = encoders.take().await.unwrap();
     for (taken, outcome) in [(Some(taken), (None, false)), (None, (Some(Coding::Gzip), true))] {
         let (facts, content, _) = text_of(&finder, &route, gzip).await;
         let (facts, _, is_final) = finder.compressed(&route, gzip, facts, content, None).await;

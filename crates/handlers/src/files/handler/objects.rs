@@ -163,7 +163,7 @@ mod tests {
     use kettle_config::Limits;
     use kettle_kernel::file_system::FileSystem;
     use kettle_runtime::disk::Device;
-    use kettle_runtime::encoder::EncoderPlaces;
+    use kettle_runtime::encoder::EncoderPermits;
     use tempfile::TempDir;
 
     use super::*;
@@ -187,7 +187,7 @@ mod tests {
                 StoreSettings { directory, bytes_max: 1 << 24, object_bytes_max: 1 << 18 };
             let store = Arc::new(Store::open(settings).unwrap());
             let limits = Limits { hot_memory_bytes: 1 << 20, open_files, ..Limits::default() };
-            let files = Files::new(&limits, Default::default(), EncoderPlaces::new(1, 4 << 20));
+            let files = Files::new(&limits, Default::default(), EncoderPermits::new(1, 4 << 20));
             let on = FileSystem::of(std::fs::File::open(folder.path()).unwrap().as_fd()).unwrap();
             let device = Arc::new(Device::new(on));
             let keys: Vec<_> = (0..400).map(|number| format!("https://a/{number}")).collect();

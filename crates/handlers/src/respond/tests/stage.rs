@@ -16,7 +16,7 @@ use kettle_http::Method;
 use kettle_http::h1::parse::{ParseRequest, parse_request};
 use kettle_http::range::ByteRange;
 use kettle_runtime::clock::{Clock, DateLine};
-use kettle_runtime::encoder::EncoderPlaces;
+use kettle_runtime::encoder::EncoderPermits;
 use kettle_runtime::metrics::WorkerMetrics;
 use kettle_runtime::open_file::OpenFile;
 use kettle_runtime::spool::Spool;
@@ -125,7 +125,7 @@ impl Stage {
             passed: Rc::default(),
         };
         let metrics = Arc::new(WorkerMetrics::default());
-        let encoders = EncoderPlaces::new(1, 4 << 20);
+        let encoders = EncoderPermits::new(1, 4 << 20);
         let limits = &self.config.limits;
         let files = Files::with_clock(limits, metrics, encoders, Box::new(clock.clone()));
         let router =

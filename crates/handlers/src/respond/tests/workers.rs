@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kettle_runtime::encoder::EncoderPlaces;
+use kettle_runtime::encoder::EncoderPermits;
 use kettle_runtime::metrics::WorkerMetrics;
 
 use super::stage::{Server, Stage, set_modified};
@@ -25,7 +25,7 @@ impl Two {
         let server = stage.open();
         let metrics = Arc::new(WorkerMetrics::default());
         let clock = server.clock.clone();
-        let encoders = EncoderPlaces::new(1, 4 << 20);
+        let encoders = EncoderPermits::new(1, 4 << 20);
         let files = Files::with_clock(&limits, metrics, encoders, Box::new(clock));
         let spool = Arc::clone(&server.responder.spool);
         let other = Responder { files, guards: Guards::default(), pool: Rc::default(), spool };

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use kettle_config::{Config, FastCgi, Limits, Located, Route, Site, Symlinks};
 use kettle_runtime::clock::Clock;
-use kettle_runtime::encoder::EncoderPlaces;
+use kettle_runtime::encoder::EncoderPermits;
 
 use super::*;
 use crate::files::file_route::SiteRoutes;
@@ -56,7 +56,7 @@ impl Stage {
         let limits = Limits { revalidate, disk_timeout: Duration::MAX, ..Config::default().limits };
         let files = || {
             let metrics = Arc::default();
-            let encoders = EncoderPlaces::new(1, 4 << 20);
+            let encoders = EncoderPermits::new(1, 4 << 20);
             Files::with_clock(&limits, metrics, encoders, Box::new(clock.clone()))
         };
         let workers = [files(), files()];
