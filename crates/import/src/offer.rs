@@ -16,7 +16,6 @@ pub(crate) struct Written<'s> {
 /// OpenSSL's names for versions, and where they were written.
 pub(crate) type Versions<'s> = (Vec<&'s str>, &'s Origin);
 
-/// The offer of a program.
 #[derive(Default)]
 pub(crate) struct TlsOffer<'s> {
     pub(crate) versions: Option<Versions<'s>>,
@@ -203,7 +202,6 @@ impl Output {
         Some(suites)
     }
 
-    /// Writes `groups`.
     pub(crate) fn groups(&mut self, curves: Written<'_>, examples: &Examples) {
         let (groups, unknown) = openssl::groups(curves.text);
         if groups.is_empty() {
@@ -234,7 +232,6 @@ pub(crate) fn values(all: &[String]) -> String {
     }
 }
 
-/// A table in braces.
 pub(crate) fn table<'e>(entries: impl Iterator<Item = (&'e str, String)>) -> String {
     let entries: Vec<String> =
         entries.map(|(key, value)| format!("{} = {value}", quoted(key))).collect();

@@ -82,7 +82,6 @@ pub(crate) enum Key {
 }
 
 impl Key {
-    /// Returns its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ecdsa => "ECDSA",

@@ -1,6 +1,5 @@
 //! Patterns of file names, as the shell has them: fnmatch(3) without flags.
 
-/// True if a name fits a pattern.
 pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     Pattern::new(pattern).fits(name)
 }

@@ -12,7 +12,6 @@ pub(crate) struct TomlText {
 }
 
 impl TomlText {
-    /// Adds a line.
     pub(crate) fn line(&mut self, text: impl Display, origin: Option<&Origin>) {
         let text = text.to_string();
         // One line is one entry, whatever a file had in it.
@@ -44,7 +43,6 @@ impl TomlText {
         }
     }
 
-    /// Adds a comment.
     pub(crate) fn comment(&mut self, text: impl Display) {
         self.line(format_args!("# {text}"), None);
     }
@@ -54,7 +52,6 @@ impl TomlText {
         self.comment(remark_line(diagnostic));
     }
 
-    /// Adds all of another text.
     pub(crate) fn append(&mut self, other: Self) {
         self.text.push_str(&other.text);
         self.origins.extend(other.origins);

@@ -8,7 +8,6 @@ use super::vocabulary::{Context, Takes, Term};
 use super::{Statement, Value};
 use crate::Surroundings;
 
-/// Reads a file.
 pub(super) fn read(
     path: &Path,
     surroundings: &dyn Surroundings,
@@ -20,7 +19,6 @@ pub(super) fn read(
     parse(path, &text)
 }
 
-/// Reads the text of a file.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Statement>, Vec<Diagnostic>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut parser = Parser { tokens: Vec::new(), next: 0, diagnostics: Vec::new() };
@@ -110,7 +108,6 @@ impl Parser {
         self.peek().is_some_and(|token| token.kind == *kind)
     }
 
-    /// Takes the next token if it is of this kind.
     fn take(&mut self, kind: &TokenKind) -> bool {
         let is_next = self.is_next(kind);
         self.next += usize::from(is_next);
@@ -292,7 +289,6 @@ pub(super) fn check(term: &Term, text: &str) -> Result<(), Wrong> {
     }
 }
 
-/// The words of a list of versions.
 pub(super) fn protocols(text: &str) -> impl Iterator<Item = &str> {
     text.split([' ', '\t', ',', ':']).filter(|word| !word.is_empty())
 }

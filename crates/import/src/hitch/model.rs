@@ -14,14 +14,12 @@ pub(super) use address::{Endpoint, Target};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings(BTreeMap<&'static str, Setting>);
 
-/// A value that was set, and where.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     pub(super) text: String,
     pub(super) origin: Origin,
 }
 
-/// The whole.
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) dialect: Dialect,
@@ -31,7 +29,6 @@ pub(super) struct Model {
     pub(super) settings: Settings,
 }
 
-/// A listener of hitch.
 #[derive(Debug)]
 pub(super) struct Frontend {
     pub(super) endpoint: Endpoint,
@@ -40,7 +37,6 @@ pub(super) struct Frontend {
     pub(super) settings: Settings,
 }
 
-/// A certificate with its key.
 #[derive(Clone, Debug)]
 pub(super) struct PemFile {
     pub(super) path: String,
@@ -49,7 +45,6 @@ pub(super) struct PemFile {
 }
 
 impl Settings {
-    /// A text that is not empty.
     pub(super) fn text(&self, key: &str) -> Option<&Setting> {
         self.0.get(key).filter(|setting| !setting.text.is_empty())
     }

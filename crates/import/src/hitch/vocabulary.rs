@@ -1,13 +1,11 @@
 //! The words of hitch.conf and of the command lines: what each takes, and where it may stand.
 
-/// A setting of the file.
 pub(super) struct Term {
     pub(super) name: &'static str,
     pub(super) takes: Takes,
     pub(super) contexts: &'static [Context],
 }
 
-/// The place of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Context {
     Top,
@@ -15,7 +13,6 @@ pub(super) enum Context {
     PemFile,
 }
 
-/// The value that a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Takes {
     Text,
@@ -131,7 +128,6 @@ pub(super) static TERMS: &[Term] = &[
     of("client", Takes::Flag, TOP),
 ];
 
-/// An option of the command line.
 pub(super) struct CommandOption {
     pub(super) long: &'static str,
     pub(super) short: Option<char>,

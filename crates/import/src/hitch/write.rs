@@ -13,7 +13,6 @@ use crate::offer::Offer;
 use crate::output::Output;
 use crate::{Imported, Process, Surroundings};
 
-/// Writes it.
 pub(super) fn write(
     model: &Model,
     path: &Path,
@@ -314,7 +313,6 @@ impl Frontend {
     }
 }
 
-/// The name of the one backend.
 const BACKEND: &str = "backend";
 
 /// The largest number in kettle.toml.

@@ -8,7 +8,6 @@ use super::syntax::Directive;
 use crate::Surroundings;
 use crate::output::Output;
 
-/// The address at which a server listens.
 #[derive(Clone, Debug)]
 pub(super) struct Listen {
     pub(super) address: ListenAddress,

@@ -168,7 +168,6 @@ fn guard<'t>(
     (Term::find(name).is_some() || !is_told).then_some(Shut { directive, why })
 }
 
-/// The reach of a block.
 enum Extent {
     /// The file itself: what it says is about the process.
     Process,

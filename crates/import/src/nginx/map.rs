@@ -12,7 +12,6 @@ use super::syntax::Directive;
 use super::variables::{field, field_with};
 use crate::toml_text::TomlText;
 
-/// A `map` in kettle's words.
 #[derive(Clone, Debug)]
 pub(super) struct Map {
     pub(super) name: String,

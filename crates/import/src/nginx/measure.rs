@@ -35,7 +35,6 @@ fn milliseconds(text: &str) -> Option<u64> {
     Some(total)
 }
 
-/// Bytes of a size.
 pub(super) fn bytes(text: &str) -> Option<u64> {
     let lower = text.to_ascii_lowercase();
     let (number, factor) = match lower.as_bytes().last()? {

@@ -29,7 +29,6 @@ impl<'t> Scope<'t> {
         self.with(location.inner())
     }
 
-    /// That of the server around it.
     pub(super) fn server(&self) -> Self {
         Self(self.0.iter().take(OUTSIDE_OF_LOCATIONS).copied().collect())
     }
@@ -80,7 +79,6 @@ impl<'t> Scope<'t> {
         self.all(name).first().copied()
     }
 
-    /// True if a switch is on.
     pub(super) fn is_on(&self, name: &str) -> bool {
         self.find(name).is_some_and(|directive| directive.word(0) == "on")
     }

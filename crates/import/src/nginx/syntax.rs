@@ -21,13 +21,11 @@ impl Directive {
         self.words.get(index).map_or("", String::as_str)
     }
 
-    /// Returns the directives in its block.
     pub(super) fn inner(&self) -> &[Self] {
         self.block.as_deref().unwrap_or_default()
     }
 }
 
-/// Reads the text of a file.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Directive>, Vec<Diagnostic>> {
     let at = Cursor { position: Position { line: 1, column: 1 }, offset: 0 };
     let mut reader = Reader { path, text, at, depth: 0 };

@@ -48,7 +48,6 @@ fn is_root(location: &Directive) -> bool {
     location.name == "location" && matches!(location.words.as_slice(), [prefix] if prefix == "/")
 }
 
-/// The text so far.
 #[derive(Default)]
 struct Written {
     text: String,
@@ -202,7 +201,6 @@ fn is_of_any_place(directive: &Directive) -> bool {
         && directive.inner().iter().all(is_of_any_place)
 }
 
-/// A word as nginx reads it back.
 fn quoted(word: &str) -> String {
     let is_bare = |letter: char| {
         !letter.is_whitespace() && !matches!(letter, ';' | '{' | '}' | '"' | '\'' | '\\' | '#')

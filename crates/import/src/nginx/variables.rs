@@ -10,13 +10,11 @@ use super::syntax::Directive;
 /// The values that `set` gave variables so far; nothing where that depends on a request.
 pub(super) type Said = BTreeMap<String, Option<String>>;
 
-/// A part of a text.
 pub(super) enum Part<'t> {
     Text(&'t str),
     Variable(&'t str),
 }
 
-/// The parts of a text.
 pub(super) fn parts(text: &str) -> Vec<Part<'_>> {
     let mut all = Vec::new();
     let mut pieces = text.split('$');

@@ -6,7 +6,6 @@ mod terms;
 use modules::{HARMLESS, PREFIXES};
 use terms::TERMS;
 
-/// A directive.
 #[derive(Debug)]
 pub(super) struct Term {
     pub(super) name: &'static str,
@@ -15,7 +14,6 @@ pub(super) struct Term {
     pub(super) fate: Fate,
 }
 
-/// The fate of a directive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// The writer looks at it.
@@ -29,7 +27,6 @@ pub(super) enum Fate {
     Guards(&'static str),
 }
 
-/// The place of a directive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Context {
     Main,

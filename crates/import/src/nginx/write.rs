@@ -56,7 +56,6 @@ use route::{Route, spoken};
 use sign_on::SignOns;
 use site::ServerBlock;
 
-/// Writes it.
 pub(super) fn write(
     main: &[Directive],
     maps: Vec<Map>,
@@ -103,9 +102,7 @@ struct Writer<'s> {
     said: Said,
     /// The names of the sites so far.
     known_names: BTreeSet<String>,
-    /// The backends that routes pass requests to.
     backends: TomlText,
-    /// The names of all backends that are written.
     backend_names: BTreeSet<String>,
     /// Of the site at hand: by which schemes it is asked.
     schemes: Vec<&'static str>,

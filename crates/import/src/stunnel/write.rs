@@ -15,7 +15,6 @@ use crate::openssl::VERSIONS;
 use crate::output::Output;
 use crate::{Imported, Surroundings};
 
-/// Writes it.
 pub(super) fn write(
     sections: &[Section],
     path: &Path,

@@ -13,7 +13,6 @@ pub(in super::super) struct Endpoint {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) enum Target {
     Network(Endpoint),
-    /// The path of a Unix socket.
     Unix(String),
 }
 

@@ -19,7 +19,6 @@ impl Writer<'_> {
         self.output.offer(&wanted, &EXAMPLES)
     }
 
-    /// Writes `groups`.
     pub(super) fn groups(&mut self, curves: &Setting) {
         self.output.groups(written(curves), &EXAMPLES);
     }

@@ -9,7 +9,6 @@ use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, Said, field_at, is_group, parts, with_said};
 
-/// The act of a `return`.
 pub(super) enum Returned<'t> {
     Redirect(Rule),
     Answer(Answer),

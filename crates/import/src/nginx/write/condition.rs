@@ -13,7 +13,6 @@ use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, Said, field, parts, with_said};
 use crate::offer::list;
 
-/// The question of an `if`.
 pub(super) enum Asked {
     /// Nothing that depends on a request.
     Constant(bool),
@@ -169,7 +168,6 @@ fn inside(condition: &Directive) -> Vec<String> {
     words
 }
 
-/// The subject of the question.
 enum Subject {
     Method,
     Host,

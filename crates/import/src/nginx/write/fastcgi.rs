@@ -20,7 +20,6 @@ use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, field, parts, with_said};
 use crate::offer::{list, table, values};
 
-/// True if a directive passes requests to programs.
 pub(super) fn is_pass(directive: &Directive) -> bool {
     protocol_of(directive).is_some()
 }
@@ -31,7 +30,6 @@ fn protocol_of(pass: &Directive) -> Option<BackendProtocol> {
     Some(protocol).filter(|it| it.runs_programs())
 }
 
-/// Which file runs.
 enum Script<'t> {
     /// The one that is asked for, below this root; names end so.
     Asked(Root<'t>, String),

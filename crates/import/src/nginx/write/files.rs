@@ -19,7 +19,6 @@ use crate::nginx::syntax::Directive;
 use crate::nginx::variables::with_said;
 use crate::offer::list;
 
-/// The files that a `try_files` looks for.
 struct Tries<'t> {
     directive: &'t Directive,
     paths: Vec<String>,
@@ -40,7 +39,6 @@ impl Tries<'_> {
 }
 
 impl Writer<'_> {
-    /// Gives a route the files of a place.
     pub(super) fn files<'t>(
         &mut self,
         scope: &Scope<'t>,

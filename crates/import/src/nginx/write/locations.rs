@@ -84,7 +84,6 @@ impl Writer<'_> {
         Ok((before, routes))
     }
 
-    /// The routes of a place.
     fn spot<'t>(
         &mut self,
         server: &Scope<'t>,

@@ -14,7 +14,6 @@ use crate::nginx::variables::{Part, Said, parts, said_by_service, with_said};
 use crate::offer::{list, table};
 
 impl Writer<'_> {
-    /// The pages of a server.
     pub(super) fn pages(&mut self, scope: &Scope<'_>) -> Option<Setting> {
         let all = scope.all("error_page");
         let first = all.first()?;

@@ -15,7 +15,6 @@ use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, Said, field, parts, with_said};
 use crate::offer::{table, values};
 
-/// The parts of a `proxy_pass`.
 pub(super) struct Pass<'t> {
     pub(super) is_tls: bool,
     /// A host with or without a port, an `upstream`, or `unix:` and a path.

@@ -56,7 +56,6 @@ impl<'t> Way<'t> {
         self.said.insert(name, value);
     }
 
-    /// A route at the end of this way.
     pub(super) fn route(&self, key: &Key, answer: Answer, directive: &Directive) -> Route {
         let when = self.when.clone();
         let rules = self.rules.clone();

@@ -23,7 +23,6 @@ pub(super) struct Spot<'t> {
     pub(super) shut: Option<Shut<'t>>,
 }
 
-/// The places of a server.
 pub(super) struct Spots<'t> {
     pub(super) all: Vec<Spot<'t>>,
     /// Their numbers by place: a server may have a hundred thousand.
@@ -39,7 +38,6 @@ pub(super) type Here<'s, 't> = (&'s Spots<'t>, &'s Spot<'t>);
 type Bound<'t> = Vec<(Scope<'t>, &'t Directive)>;
 
 impl<'t> Spots<'t> {
-    /// Those of a server.
     pub(super) fn of(server: &Scope<'t>) -> Self {
         let mut spots = Self { all: Vec::new(), numbers: HashMap::new(), dead: Vec::new() };
         let mut odd = Vec::new();
@@ -230,7 +228,6 @@ impl<'t> Spots<'t> {
         plain.filter(|(_, it)| it.key.place.begins(path)).max_by_key(|(_, it)| it.key.place.rank())
     }
 
-    /// The place that a path belongs to.
     pub(super) fn owner(&self, path: &str) -> Option<usize> {
         let mut plain = self.all.iter().enumerate().filter(|(_, it)| it.key.regex.is_none());
         let exact = plain.find(|(_, it)| it.key.place == Place::Exact(path.to_owned()));
@@ -308,13 +305,11 @@ impl<'t> Spot<'t> {
         Self { key, expression, scope, location: Some(location), path, shut: None }
     }
 
-    /// True if it asks a server.
     pub(super) fn is_asked(&self) -> bool {
         let mut own = self.location.into_iter().flat_map(Directive::inner);
         own.any(|it| it.name.ends_with("_pass"))
     }
 
-    /// True if its expression has this group.
     pub(super) fn has_group(&self, name: &str) -> bool {
         let number = self.expression.as_ref().and_then(|it| it.group_number(name));
         number.is_some_and(|number| number > 0)

@@ -31,7 +31,6 @@ pub(super) struct Key {
     pub(super) is_first: bool,
 }
 
-/// The answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// The answer of the route's rules.
@@ -47,13 +46,11 @@ pub(super) enum Answer {
     Closed,
 }
 
-/// A redirect or a rewrite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
     /// The paths it is for; all of the route if there is none.
     pub(super) regex: Option<String>,
     pub(super) to: String,
-    /// The status of a redirect.
     pub(super) status: Option<u16>,
     pub(super) keeps_query: bool,
     /// True if no other place is looked for.
@@ -82,14 +79,12 @@ impl Rule {
     }
 }
 
-/// A route before it is written.
 #[derive(Clone, Debug)]
 pub(super) struct Route {
     pub(super) key: Key,
     /// Conditions, each a table in braces.
     pub(super) when: Vec<String>,
     pub(super) answer: Answer,
-    /// The access to it.
     pub(super) access: Vec<Setting>,
     pub(super) rules: Vec<Rule>,
     /// The text in place of its text in the path that is looked for.
