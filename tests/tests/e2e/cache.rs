@@ -94,8 +94,7 @@ impl Cached {
 
     /// Asks on a connection of its own, and reads the answer.
     fn ask(&self, method: &str, target: &str, headers: &str) -> Response {
-        let mut client = self.client();
-        client.send(&request(method, target, headers)).unwrap();
+        let mut client = self.kettle.ask(&request(method, target, headers));
         if method == "HEAD" { client.response_head() } else { client.response() }
     }
 

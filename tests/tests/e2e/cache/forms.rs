@@ -22,8 +22,7 @@ fn unpacked(response: &Response) -> String {
 }
 
 fn ask(cached: &Cached, fields: &str) -> Response {
-    let mut client = cached.client();
-    client.send(&request("GET", "/app/x", fields)).unwrap();
+    let mut client = cached.kettle.ask(&request("GET", "/app/x", fields));
     any_response(&mut client)
 }
 
@@ -41,8 +40,7 @@ fn of_form(cached: &Cached, text: &str) -> Response {
 }
 
 fn fill(cached: &Cached, fields: &str, text: &str) {
-    let mut client = cached.client();
-    client.send(&request("GET", "/app/x", "")).unwrap();
+    let mut client = cached.kettle.ask(&request("GET", "/app/x", ""));
     let fields = format!("Content-Type: text/html\r\nETag: \"a\"\r\n{fields}");
     answer(&mut cached.backend.accept(), &ok(&fields, text));
     assert_eq!(any_response(&mut client).body, text.as_bytes());
@@ -89,8 +87,7 @@ fn a_form_is_made_once_and_there_after_a_restart() {
 
 /// Asks for what is validated each time; the backend has this text under this tag.
 fn ask_through(cached: &Cached, etag: &str, text: &str) -> Response {
-    let mut client = cached.client();
-    client.send(&request("GET", "/app/x", GZIP)).unwrap();
+    let mut client = cached.kettle.ask(&request("GET", "/app/x", GZIP));
     let mut server = cached.backend.accept();
     let said = format!("Cache-Control: no-cache\r\nETag: {etag}\r\nConnection: close\r\n");
     let response = match read_head(&mut server).contains(&format!("if-none-match: {etag}\r\n")) {
@@ -124,8 +121,7 @@ fn a_text_that_a_coding_makes_no_smaller_goes_out_as_it_is() {
         state.to_be_bytes()[0]
     };
     let body: Vec<u8> = std::iter::repeat_with(&mut random).take(600).collect();
-    let mut client = cached.client();
-    client.send(&request("GET", "/app/x", "")).unwrap();
+    let mut client = cached.kettle.ask(&request("GET", "/app/x", ""));
     let head = ok_head(&format!("Content-Type: text/html\r\n{FRESH}"), 600);
     let mut server = cached.backend.accept();
     answer(&mut server, &head);

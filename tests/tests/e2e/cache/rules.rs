@@ -180,9 +180,8 @@ fn the_first_client_gets_an_answer_to_its_own_fields_where_they_count() {
         ("/app/y", "Vary: Accept, Origin\r\nCache-Control: private\r\n"),
         ("/app/z", "Vary: Origin\r\nCache-Control: max-age=100\r\n"),
     ] {
-        let mut client = cached.client();
         let origin = "Origin: https://a.example\r\n";
-        client.send(&request("GET", target, origin)).unwrap();
+        let mut client = cached.kettle.ask(&request("GET", target, origin));
         let mut server = cached.backend.accept();
         let head = answer(&mut server, &ok(fields, "anybody's"));
         assert!(!head.contains("a.example"), "{head}");
@@ -346,9 +345,8 @@ fn a_304_is_for_the_object_that_was_asked_about_and_for_none_that_came_since() {
     // It is written behind its answer.
     cached.wait_for_objects(1);
     let asks = |coding: &str| {
-        let mut client = cached.client();
         let fields = format!("Accept-Encoding: {coding}\r\n");
-        client.send(&request("GET", "/app/x", &fields)).unwrap();
+        let client = cached.kettle.ask(&request("GET", "/app/x", &fields));
         let mut server = cached.backend.accept();
         let head = read_head(&mut server);
         assert!(head.contains("if-none-match: \"v1\""), "{head}");

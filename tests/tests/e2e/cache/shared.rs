@@ -78,10 +78,8 @@ fn a_range_far_behind_what_is_there_comes_from_a_backend_that_has_ranges() {
         // The one that lets it arrive waits, wherever its range is.
         assert_eq!(status(&first.response_head()), "kettle; fwd=uri-miss; stored");
         let ask = |range: String, more: &str| {
-            let mut client = cached.client();
             let fields = format!("Range: bytes={range}\r\n{more}");
-            client.send(&request("GET", target, &fields)).unwrap();
-            client
+            cached.kettle.ask(&request("GET", target, &fields))
         };
         let far = format!("{}-", FAR + 200_000);
         for (range, more) in
@@ -112,10 +110,8 @@ fn two_variants_arrive_beside_each_other_and_are_shared_each_by_its_own() {
     let cached = Cached::start("vary = [\"accept-language\"]");
     let fields = format!("{FRESH}Vary: Accept-Language\r\n");
     let ask = |language: &str| {
-        let mut client = cached.client();
         let header = format!("Accept-Language: {language}\r\n");
-        client.send(&request("GET", "/app/x", &header)).unwrap();
-        client
+        cached.kettle.ask(&request("GET", "/app/x", &header))
     };
     let mut arriving = ["de", "fr"].map(|language| {
         let client = ask(language);

@@ -194,9 +194,8 @@ fn a_client_that_asks_first_is_told_to_go_on_by_kettle() {
     for buffering in ["all", "off"] {
         let route = format!("request_buffering = \"{buffering}\"\nrequest_body = \"1 KiB\"");
         let (kettle, application) = one_program(&route, "", "");
-        let mut client = Dialer::default().connect(kettle.address());
         let head = request("POST", "/a.php", "Expect: 100-continue\r\nContent-Length: 3\r\n");
-        client.send(&head).unwrap();
+        let mut client = kettle.ask(&head);
         assert_eq!(client.response_head().status, 100, "{buffering}");
         client.send(b"abc").unwrap();
         let asked = answer(&mut application.accept(), "Content-Length: 0\n\n");

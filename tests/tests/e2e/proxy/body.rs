@@ -58,9 +58,8 @@ fn flow(backend: &Backend, client: &mut Client) {
 #[test]
 fn a_client_that_asks_first_is_told_when_the_server_says_so() {
     let (backend, kettle) = started("", "");
-    let mut client = Dialer::default().connect(kettle.address());
     let asking = request("POST", "/app", "Content-Length: 5\r\nExpect: 100-continue\r\n");
-    client.send(&asking).unwrap();
+    let mut client = kettle.ask(&asking);
     let mut server = backend.accept();
     let head = answer(&mut server, "HTTP/1.1 100 Continue\r\n\r\n");
     assert!(head.contains("\r\nexpect: 100-continue\r\n"), "{head}");
@@ -83,9 +82,8 @@ fn a_client_is_told_in_the_end_by_us_where_the_server_says_nothing() {
     // A server with little time still gets the body within it.
     for route in ["", "timeout = \"800ms\""] {
         let (backend, kettle) = started(route, "");
-        let mut client = Dialer::default().connect(kettle.address());
         let head = "Content-Length: 5\r\nExpect: 100-continue\r\n";
-        client.send(&request("POST", "/app", head)).unwrap();
+        let mut client = kettle.ask(&request("POST", "/app", head));
         let mut server = backend.accept_request();
         assert_eq!(client.response_head().status, 100, "{route}");
         client.send(b"hello").unwrap();

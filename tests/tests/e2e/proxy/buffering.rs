@@ -134,9 +134,8 @@ fn a_route_may_refuse_bodies_without_a_length() {
 fn calls_of_grpc_are_passed_on_as_they_come() {
     let backend = Backend::listen();
     let kettle = start_with("all", "", "", &backend);
-    let mut client = Dialer::default().connect(kettle.address());
     let head = format!("{CHUNKED}Content-Type: Application/gRPC+proto\r\n");
-    client.send(&request("POST", "/app", &head)).unwrap();
+    let mut client = kettle.ask(&request("POST", "/app", &head));
     let mut server = backend.accept();
     let head = read_head(&mut server);
     assert!(head.ends_with("transfer-encoding: chunked\r\n\r\n"), "{head}");
@@ -209,9 +208,8 @@ fn one_client_leaves_room_for_others_and_what_is_stored_is_shown() {
     let setup = setup.listener("trusted_proxies = [\"127.0.0.0/8\"]").metrics(listen);
     let kettle = Kettle::start(setup.set("limits", "request_spool = \"300 KiB\""));
     let send = |target: &str, from: &str, body: &[u8]| {
-        let mut client = Dialer::default().connect(kettle.address());
         let head = format!("{CHUNKED}X-Forwarded-For: {from}\r\n");
-        client.send(&request("POST", target, &head)).unwrap();
+        let mut client = kettle.ask(&request("POST", target, &head));
         let _ = client.send(body);
         client
     };

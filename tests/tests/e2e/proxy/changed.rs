@@ -114,9 +114,8 @@ fn the_rest_of_a_body_does_not_follow_the_request_for_a_page() {
         let pages = "{ 500 = { route = \"/page\" }, 502 = { route = \"/page\" } }";
         let route = format!("intercept_errors = true\nerror_pages = {pages}");
         let kettle = Kettle::start(before(&route, "", &[failing.address()]).more(&page));
-        let mut client = Dialer::default().connect(kettle.address());
         let head = "POST /app/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n";
-        client.send([head, "beginning"].concat().as_bytes()).unwrap();
+        let mut client = kettle.ask([head, "beginning"].concat().as_bytes());
         let mut server = failing.accept_request();
         server.write_all(response.as_bytes()).unwrap();
         let mut server = paged.accept();

@@ -25,9 +25,8 @@ fn said<'h>(head: &'h str, name: &str) -> Vec<&'h str> {
 fn each_request_of_a_connection_has_a_client_of_its_own() {
     let servers = Backend::listen();
     let kettle = trusting("127.0.0.0/8", "", &servers);
-    let mut client = Dialer::default().connect(kettle.address());
     let mut server: Option<TcpStream> = None;
-    client.send(&request("GET", "/app/named", NAMED)).unwrap();
+    let mut client = kettle.ask(&request("GET", "/app/named", NAMED));
     let head = answer(servers.asked(&mut server), &ok("a"));
     assert_eq!(client.response().body, b"a");
     assert_eq!(said(&head, "x-forwarded-for"), ["192.0.2.1, 127.0.0.1"]);
@@ -88,9 +87,8 @@ fn strangers_name_nobody() {
 fn a_tunnel_is_its_requests_clients() {
     let servers = Backend::listen();
     let kettle = trusting("127.0.0.1", "websocket = true", &servers);
-    let mut client = Dialer::default().connect(kettle.address());
     let asking = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n";
-    client.send(&request("GET", "/app", &format!("{NAMED}{asking}"))).unwrap();
+    let mut client = kettle.ask(&request("GET", "/app", &format!("{NAMED}{asking}")));
     let mut server = servers.accept();
     let agreed =
         "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";

@@ -44,9 +44,8 @@ fn what_comes_back_reaches_the_client_before_it_has_sent_all() {
 #[test]
 fn a_client_that_asks_first_is_told_to_go_on_with_the_beginning_of_an_answer() {
     let (backend, kettle) = started("", "");
-    let mut client = Dialer::default().connect(kettle.address());
     let asking = request("POST", "/app", "Content-Length: 5\r\nExpect: 100-continue\r\n");
-    client.send(&asking).unwrap();
+    let mut client = kettle.ask(&asking);
     let mut server = backend.accept();
     for has_begun in [false, true] {
         if has_begun {
@@ -225,9 +224,8 @@ fn a_server_that_always_has_more_to_send_hears_its_client() {
     const BYTES_MAX: usize = 256 << 20;
     const STOP: &[u8] = b"4\r\nstop\r\n0\r\n\r\n";
     let (backend, kettle) = started("", "");
-    let mut client = Dialer::default().connect(kettle.address());
     let head = "Transfer-Encoding: chunked\r\nConnection: close\r\n";
-    client.send(&request("POST", "/app", head)).unwrap();
+    let mut client = kettle.ask(&request("POST", "/app", head));
     let bytes_before = scaled(64, 4) << 20;
     let is_told = &AtomicBool::new(false);
     thread::scope(|threads| {

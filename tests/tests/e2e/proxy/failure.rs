@@ -206,9 +206,8 @@ fn a_client_that_has_sent_much_ahead_and_goes_is_noticed_too() {
 fn a_pipelined_request_waits_for_its_turn() {
     let backend = Backend::listen();
     let kettle = Kettle::start(before("", "", &[backend.address()]).file("www/file", "here"));
-    let mut client = Dialer::default().connect(kettle.address());
     let both = [get("/app/1"), get("/file"), request("HEAD", "/app/2", ""), get("/app/3")].concat();
-    client.send(&both).unwrap();
+    let mut client = kettle.ask(&both);
     let mut server = backend.accept();
     assert!(answer(&mut server, &ok("one")).starts_with("GET /app/1 "));
     assert_eq!(client.response().body, b"one");

@@ -308,9 +308,8 @@ fn an_answer_that_names_a_file_is_not_stored() {
         [[cache]]\nname = \"main\"\ndirectory = \"kept\"\n";
     let app = Backend::listen();
     let kettle = Kettle::start(setup(&app, "", "", cached).file("kept/.keep", ""));
-    let mut client = Dialer::default().connect(kettle.address());
     let mut kept = None;
-    client.send(&get("/kept/x")).unwrap();
+    let mut client = kettle.ask(&get("/kept/x"));
     let said = "HTTP/1.1 200 OK\r\nX-Accel-Redirect: /files/a.txt\r\nCache-Control: max-age=60\r\nContent-Length: 0\r\n\r\n";
     // The fetch for all has no use for it: who asks gets it for itself.
     for _ in 0..2 {
@@ -330,10 +329,9 @@ fn a_write_that_is_answered_by_a_file_leaves_nothing_stored_of_its_url() {
         [[cache]]\nname = \"main\"\ndirectory = \"kept\"\n";
     let app = Backend::listen();
     let kettle = Kettle::start(setup(&app, "", "", cached).file("kept/.keep", ""));
-    let mut client = Dialer::default().connect(kettle.address());
     let mut kept = None;
     let fresh = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 3\r\n\r\n";
-    client.send(&get("/kept/x")).unwrap();
+    let mut client = kettle.ask(&get("/kept/x"));
     answer(app.asked(&mut kept), &format!("{fresh}one"));
     assert_eq!(client.response().body, b"one");
     assert_eq!(client.get("/kept/x").body, b"one");

@@ -87,9 +87,8 @@ fn a_server_that_says_too_much_is_not_asked_again() {
         return;
     }
     let (backend, kettle) = started("", "");
-    let mut client = Dialer::default().connect(kettle.address());
     let body = content(100_004);
-    client.send(&get("/app")).unwrap();
+    let mut client = kettle.ask(&get("/app"));
     let mut server = backend.accept();
     answer(&mut server, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
     server.write_all(&body).unwrap();

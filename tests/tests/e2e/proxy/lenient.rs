@@ -105,9 +105,8 @@ fn a_length_of_zero_is_no_body_of_a_change_of_protocol() {
     assert_eq!(client.receive_exactly(4), b"late");
     // A body is none of it.
     for fields in ["Content-Length: 1\r\n", "Transfer-Encoding: chunked\r\n"] {
-        let mut client = Dialer::default().connect(kettle.address());
         let asking = asking.replace("Content-Length: 0\r\n", fields);
-        client.send(&[&request("GET", "/app", &asking)[..], b"0\r\n\r\n"].concat()).unwrap();
+        let mut client = kettle.ask(&[&request("GET", "/app", &asking)[..], b"0\r\n\r\n"].concat());
         let mut server = backend.accept();
         let head = read_head(&mut server);
         assert!(!head.contains("upgrade"), "{head}");
@@ -121,10 +120,9 @@ fn a_length_of_zero_is_no_body_of_a_change_of_protocol() {
 fn clients_are_refused_what_servers_may_send() {
     let (backend, kettle) = started("", "");
     for line in ["2 ", "2\t", "2;a "] {
-        let mut client = Dialer::default().connect(kettle.address());
         let head = request("POST", "/app", "Transfer-Encoding: chunked\r\n");
         let body = format!("{line}\r\nok\r\n0\r\n\r\n");
-        client.send(&[&head[..], body.as_bytes()].concat()).unwrap();
+        let mut client = kettle.ask(&[&head[..], body.as_bytes()].concat());
         assert_eq!(client.response().status, 400, "{line:?}");
         // In a part of its own it comes when a server is there already.
         let mut client = kettle.ask(&head);

@@ -244,9 +244,8 @@ fn taking_one(backend: &Backend) -> String {
 fn a_kept_connection_leaves_its_place_to_others() {
     let backend = Backend::listen();
     let kettle = Kettle::start(before("", &taking_one(&backend), &[]));
-    let mut first = Dialer::default().connect(kettle.address());
     let mut second = Dialer::default().connect(kettle.address());
-    first.send(&get("/app/first")).unwrap();
+    let mut first = kettle.ask(&get("/app/first"));
     let mut server = backend.accept();
     second.send(&get("/app/second")).unwrap();
     answer(&mut server, &ok("first"));

@@ -59,9 +59,8 @@ fn a_server_that_speaks_tls_is_told_an_end_in_order_and_no_other() {
         (2, "me", closing, "client_closed"),
         (9, "half", early, "client_cut"),
     ] {
-        let mut client = Dialer::default().connect(kettle.address());
         let length = format!("Content-Length: {announced_bytes}\r\n");
-        client.send(&request("POST", "/app", &length)).unwrap();
+        let mut client = kettle.ask(&request("POST", "/app", &length));
         client.send(body.as_bytes()).unwrap();
         let mut server = backend.accept_request();
         assert_eq!(read_exactly(&mut server, body.len()), body.as_bytes());

@@ -154,9 +154,8 @@ fn a_host_is_one_that_the_site_answers_to() {
         ("https://localhost:8443/app", "localhost"),
     ] {
         let (backend, kettle) = started("", "");
-        let mut client = Dialer::default().connect(kettle.address());
         let request = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nX-Host: evil\r\n\r\n");
-        client.send(request.as_bytes()).unwrap();
+        let mut client = kettle.ask(request.as_bytes());
         let head = super::answer(&mut backend.accept(), &super::ok(""));
         let hosts: Vec<_> = head.lines().filter(|line| line.starts_with("host: ")).collect();
         assert!(matches!(hosts[..], ["host: localhost" | "host: localhost:8443"]), "{head}");

@@ -65,9 +65,8 @@ fn one_that_waited_for_its_server_over_a_reload_lasts_as_long_as_that_says() {
 #[test]
 fn what_stands_behind_the_heads_is_not_lost() {
     let (backend, kettle) = started("websocket = true", "");
-    let mut client = Dialer::default().connect(kettle.address());
     let early = [request("GET", "/app", ASKING), b"early".to_vec()].concat();
-    client.send(&early).unwrap();
+    let mut client = kettle.ask(&early);
     let mut server = backend.accept();
     answer(&mut server, &format!("{AGREED}first"));
     assert_eq!(client.response_head().status, 101);
@@ -79,9 +78,8 @@ fn what_stands_behind_the_heads_is_not_lost() {
 fn nothing_is_a_tunnel_before_the_servers_101() {
     // CVE-2026-2833: what a client sent behind a request to upgrade went to the server unread.
     let (backend, kettle) = started("websocket = true", "");
-    let mut client = Dialer::default().connect(kettle.address());
     let smuggled = b"GET /app/smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    client.send(&[request("GET", "/app", ASKING), smuggled.to_vec()].concat()).unwrap();
+    let mut client = kettle.ask(&[request("GET", "/app", ASKING), smuggled.to_vec()].concat());
     let mut server = backend.accept();
     answer(&mut server, &ok("no upgrade here"));
     assert_eq!(client.response().body, b"no upgrade here");

@@ -49,9 +49,8 @@ fn a_hit_of_the_store_is_asked_about_each_time() {
         backend("auth", "", &[auth.address()])
     );
     let kettle = Kettle::start(Setup::default().more(&text).file("kept/.keep", ""));
-    let mut client = Dialer::default().connect(kettle.address());
     let mut kept = None;
-    client.send(&get("/app/x")).unwrap();
+    let mut client = kettle.ask(&get("/app/x"));
     answer(auth.asked(&mut kept), YES);
     let told = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\nkept";
     answer(&mut app.accept(), told);

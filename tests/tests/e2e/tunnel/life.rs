@@ -74,8 +74,7 @@ fn a_reset_where_the_kernel_takes_over_loses_nothing_before_it() {
             server.write_all(&body).unwrap();
             SockRef::from(&server).set_linger(Some(std::time::Duration::ZERO)).unwrap();
         };
-        let mut client = Dialer::default().connect(tls.address());
-        client.send(b"hello").unwrap();
+        let mut client = tls.ask(b"hello");
         reset_behind(at.accept());
         assert_eq!(client.end(), End::Cut, "{bytes} bytes");
         assert_same(client.beyond(), &body, "sealed");
