@@ -137,19 +137,19 @@ impl Paths {
         let holds = |rule: &Redirect| leads_somewhere(&rule.to, words);
         let Some(rule) = self.redirects.first(target.path, holds) else { return Ok(None) };
         let filling = self.filling(rule.choice(), target.path, asked.head.host());
-        // Where a slash stays encoded, only the target knows which text was: encoded anew it would name something else.
-        let is_filled = Cell::new(false);
-        let encode = |text, before: &str| {
-            is_filled.set(true);
-            in_location(text, before)
-        };
+        // Nobody knows then which slashes of a text were encoded.
+        let is_unclear = Cell::new(false);
         let word = |word: &FieldPart| {
             let (text, is_own) = words().in_location(word);
-            is_filled.set(is_filled.get() || !is_own);
+            is_unclear.set(is_unclear.get() || !is_own);
             text
         };
+        let encode = |text, before: &str| {
+            is_unclear.set(is_unclear.get() || target.has_lookalike_slash);
+            in_location(target, text, before)
+        };
         let mut location = filling.fill(rule.to.pieces(), encode, word).ok_or(400_u16)?;
-        if target.has_encoded_slash && is_filled.get() {
+        if target.has_encoded_slash && is_unclear.get() {
             return Err(400.into());
         }
         if location.starts_with("//") {
@@ -239,16 +239,21 @@ pub fn location_of(to: &Template, asked: Asked<'_>, source: &WordSource) -> Opti
     if !leads_somewhere(to, || &words) {
         return None;
     }
-    let location = filling.fill(to.pieces(), in_location, |word| words.in_location(word).0);
+    let encode = |text, before: &str| in_location(target, text, before);
+    let location = filling.fill(to.pieces(), encode, |word| words.in_location(word).0);
     location.filter(|location| !location.is_empty() && !location.starts_with("//"))
 }
 
 /// Fills a value in as a URL has it behind what is before it: in a path as it may stand there, in a query so that it ends no
-/// argument and begins none.
-fn in_location<'f>(text: &'f str, before: &str) -> Cow<'f, str> {
-    Cow::Owned(match before.contains('?') {
+/// argument and begins none. A slash that stays encoded in the target is not encoded once more.
+fn in_location<'f>(target: Target<'_>, text: &'f str, before: &str) -> Cow<'f, str> {
+    let encoded = match before.contains('?') {
         true => percent_encode_path(text),
         false => percent_encode_segments(text),
+    };
+    Cow::Owned(match target.has_encoded_slash {
+        true => encoded.replace("%252F", "%2F"),
+        false => encoded,
     })
 }
 

@@ -19,7 +19,7 @@ use super::{Led, Responder, Start, own_page};
 use crate::forward_auth::{self, Stopped};
 use crate::guard::{CacheControl, Refusal};
 use crate::proxy_cache::Begun;
-use crate::route::{Route, Site};
+use crate::route::{Handler, Route, Site};
 use crate::words::Asked;
 use handed::HandedOver;
 use handling::{Looked, by_handler, not_found};
@@ -67,12 +67,13 @@ pub(super) fn is_slash_refused(head: &Head, route: Option<&Route>) -> bool {
 }
 
 /// Why it is refused there: no file has such a name, and a server might read it otherwise.
-fn slash_refusal(head: &Head, route: Option<&Route>) -> RequestError {
-    match (route.is_some_and(|route| route.proxy().is_some()), head.path()) {
+fn slash_refusal(head: &Head, route: Option<&Route>) -> Failure {
+    let error = match (route.is_some_and(|route| route.proxy().is_some()), head.path()) {
         (true, _) => RequestError::PathCharacter,
         (false, Ok(path)) if !climbs(path) => RequestError::PathAmbiguous,
         (false, _) => RequestError::PathTraversal,
-    }
+    };
+    error.status().into()
 }
 
 /// True if a path is of this route too as servers may read it: without parameters (`/a;b`), or with encoded slashes as slashes.
@@ -316,13 +317,12 @@ impl Place<'_> {
                 Err(Stopped::Refused(refusal)) => return Err(refusal.into()),
             }
         }
-        // As any other request it was counted.
-        if is_slash_refused(&request.head, self.route) {
-            return Err(slash_refusal(&request.head, self.route).status().into());
-        }
         let Some(route) = self.route else {
             // A path that no route has, or the server as a whole.
-            return Ok(Step::Answer(not_found(request, configured)?));
+            return match is_slash_refused(&request.head, None) {
+                true => Err(slash_refusal(&request.head, None)),
+                false => Ok(Step::Answer(not_found(request, configured)?)),
+            };
         };
         let step = self.answer(responder, site, route, request, begun, (held, notes)).await;
         let mut step = step?;
@@ -346,6 +346,13 @@ impl Place<'_> {
     ) -> Result<Step, Failure> {
         let mut rewritten = None;
         let mut stays = false;
+        if is_slash_refused(&request.head, Some(route)) {
+            let path = path_of(&request.head, self.path)?;
+            let is_whole = |asked: Asked<'_>| is_whole_of(site, route, path, asked);
+            if !Box::pin(knowing(&responder.files, site, request, is_whole)).await? {
+                return Err(slash_refusal(&request.head, Some(route)));
+            }
+        }
         if let Some(paths) = route.rules.as_ref().and_then(|rules| rules.paths.as_ref()) {
             let target = request.head.target().map_err(|error| error.status())?;
             let asked_path = target.path;
@@ -362,6 +369,11 @@ impl Place<'_> {
                 return Err(400.into());
             }
             rewritten = found.map(|found| take_query(found, request));
+        }
+        // Redirects and fixed answers open nothing by the path.
+        let is_opened = !matches!(route.handler, Handler::Fixed(_) | Handler::Nothing(_));
+        if is_opened && is_slash_refused(&request.head, Some(route)) {
+            return Err(slash_refusal(&request.head, Some(route)));
         }
         if let Some(path) = &rewritten {
             let find = |asked: Asked<'_>| site.route(path, asked);
