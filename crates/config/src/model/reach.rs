@@ -32,15 +32,21 @@ impl<'c> Reach<'c> {
 
     /// The sites whose connections a listener carries to a backend, with their numbers, in the order of the file.
     pub fn sites(&self, listener: &Listener) -> impl Iterator<Item = (usize, &'c Site)> {
+        let is_carried = is_carried(listener);
+        let numbers = self.candidates(listener);
+        let sites = numbers.filter_map(|number| Some((number, self.sites.get(number)?)));
+        sites.filter(move |(_, site)| is_carried(site))
+    }
+
+    /// The numbers of the sites whose connections it may carry.
+    fn candidates(&self, listener: &Listener) -> impl Iterator<Item = usize> + use<> {
         let taken = taken_sites(listener).map(|names| {
             let numbers = names.iter().filter_map(|name| self.by_name.get(name.value.as_str()));
             numbers.flatten().copied().collect::<BTreeSet<usize>>()
         });
-        let all = if taken.is_none() { 0..self.sites.len() } else { 0..0 };
-        let is_carried = is_carried(listener);
-        let numbers = taken.into_iter().flatten().chain(all);
-        let sites = numbers.filter_map(|number| Some((number, self.sites.get(number)?)));
-        sites.filter(move |(_, site)| is_carried(site))
+        let takes_all = taken.is_none() && listener.reaches_sites_backends();
+        let all = if takes_all { 0..self.sites.len() } else { 0..0 };
+        taken.into_iter().flatten().chain(all)
     }
 
     /// The site for names that no other has, with its number, where a listener carries its connections.
@@ -154,4 +160,17 @@ fn is_carried(listener: &Listener) -> impl Fn(&Site) -> bool + use<> {
     let takes_sites = listener.tls().is_none_or(|tls| !tls.has_own_certificates());
     let takes_sites = takes_sites && listener.reaches_sites_backends();
     move |site| takes_sites && (names_backend || site.names_backend())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_site_is_looked_at_for_a_listener_that_carries_none() {
+        let text = "[[listener]]\naddress = \"127.0.0.1:1\"\nkind = \"http\"\nsites = [\"a\"]\n\
+                    [[site]]\nnames = [\"a\"]\n[[site.route]]\nrespond = { status = 204 }";
+        let config = crate::parse(text, std::path::Path::new("kettle.toml")).unwrap();
+        assert_eq!(Reach::of(&config).candidates(&config.listeners[0]).count(), 0);
+    }
 }
