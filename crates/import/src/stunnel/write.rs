@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use kettle_config::{Diagnostic, Origin, quoted};
 
 use super::file::{Section, StunnelOption};
-use super::names::{self, Taker};
+use super::names::{AllTakers, Taker};
 use super::service::{Both, NO_FOLDER, Verifies, is_system};
 use super::vocabulary::Fate;
 use crate::offer::{Examples, Offer, TlsOffer, Versions, Written};
@@ -25,9 +25,10 @@ pub(super) fn write(
         writer.process(global);
         writer.tell(global);
         let all: Vec<Both<'_>> = services.iter().map(|own| Both { own, global }).collect();
+        let takers = AllTakers::of(&all);
         for service in &all {
             writer.tell(service.own);
-            match names::takers(service, &all) {
+            match takers.takers(service) {
                 Ok(Some(takers)) => writer.service(service, &takers),
                 // Its primary one has it.
                 Ok(None) => {}
