@@ -168,7 +168,8 @@ impl Parser {
             self.next += 1;
             let Some(inner) = takes_block else {
                 let message = format!("`{name}` takes no block");
-                self.diagnostics.push(opened.diagnostic(message, None));
+                let help = format!("write its value behind `{name} =`, without braces");
+                self.diagnostics.push(opened.diagnostic(message, Some(help)));
                 self.next -= 1;
                 self.skip_value();
                 return None;

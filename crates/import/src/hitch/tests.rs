@@ -51,9 +51,19 @@ fn settings_and_mistakes_are_those_of_the_cases() {
     let importer = Importer {
         server: str::to_owned,
         import: from_file,
-        views: &[("listeners:", listeners), ("chains:", |it| chains(it, 0).join(" "))],
+        views: &[
+            ("listeners:", listeners),
+            ("chains:", |it| chains(it, 0).join(" ")),
+            ("told:", told),
+        ],
     };
     hold("hitch.txt", &importer);
+}
+
+/// The remarks, each with its line.
+fn told(config: &Config) -> String {
+    let all = config.not_carried_over.iter().map(|it| format!("{}: {}", it.line, it.message));
+    all.collect::<Vec<_>>().join(" | ")
 }
 
 #[test]
@@ -144,71 +154,6 @@ fn a_frontend_offers_its_own() {
     assert_eq!(tls(&config, 1).versions, [TlsVersion::Tls12]);
     assert!(tls(&config, 2).suites.is_empty() && tls(&config, 2).versions.is_empty());
     assert_eq!(config.tls.suites, [Suite::Aes128Gcm, Suite::Aes256Gcm]);
-}
-
-#[test]
-fn what_has_no_meaning_is_told_once_with_what_holds() {
-    for key in [
-        "ssl-engine = \"e\"",
-        "chroot = \"/x\"",
-        "tcp-fastopen = on",
-        "recv-bufsize = 1",
-        "shared-cache-listen = \"[*]:1\"",
-        "ocsp-dir = \"/o\"",
-        "ocsp-connect-tmo = 4",
-        "ocsp-verify-staple = on",
-        "ring-slots = 3",
-        "tls-protos = TLSv1.1 TLSv1.2",
-        "ciphers = ALL",
-        "ciphers = \"ECDHE-ECDSA-AES128-GCM-SHA256\"",
-        "ciphers = \"EECDH+AESGCM:@SECLEVEL=3\"",
-        "daemon = on",
-        "frontend = { port = \"1\" tls-protos = TLSv1.3 }",
-        "ecdh-curve = \"X25519:X448\"",
-        "prefer-server-ciphers = off",
-    ] {
-        let imported = from_file(&format!("{MINIMAL}{key}\n")).unwrap();
-        let [warning] = &imported.warnings[..] else { panic!("{key}: {:?}", imported.warnings) };
-        assert!(warning.line == 2 && warning.help.is_some(), "{warning}");
-        assert!(imported.toml.contains("# /etc/hitch.conf:2: "), "{}", imported.toml);
-    }
-    for nothing in [
-        "chroot = \"\"",
-        "syslog = on",
-        "ssl-engine = \"\"",
-        "ciphers = \"\"",
-        "ciphers = \"EECDH+AESGCM:@SECLEVEL=2\"",
-        "daemon = on syslog = on",
-        "daemon = on log-filename = \"l\"",
-        "frontend = { port = \"1\" pem-file = \"b\" tls-protos = TLSv1.3 }",
-    ] {
-        assert_eq!(from_file(&format!("{MINIMAL}{nothing}\n")).unwrap().warnings, []);
-    }
-}
-
-#[test]
-fn what_is_not_carried_over_goes_with_the_configuration() {
-    let imported = from_file(&format!("{MINIMAL}chroot = \"/x\"\n")).unwrap();
-    assert!(!imported.warnings.is_empty());
-    assert_eq!(imported.config().unwrap().not_carried_over, imported.warnings);
-}
-
-#[test]
-fn what_is_not_carried_over_is_told_in_the_order_of_the_file() {
-    let text = format!("{MINIMAL}daemon = on\nchroot = \"/x\"\n");
-    let warnings = from_file(&text).unwrap().warnings;
-    let lines: Vec<usize> = warnings.iter().map(|warning| warning.line).collect();
-    assert_eq!(lines, [2, 3], "{}", shown(&warnings));
-}
-
-#[test]
-fn of_two_frontends_with_their_own_offers_each_warns_once() {
-    let text = "ciphers = ALL
-        frontend = { port = \"1\" tls-protos = TLSv1.3 TLSv1.2 }
-        frontend = { port = \"2\" tls-protos = TLSv1.2 match-global-certs = on pem-file = \"b\" }";
-    let warnings = from_file(&format!("{MINIMAL}{text}\n")).unwrap().warnings;
-    let lines: Vec<usize> = warnings.iter().map(|warning| warning.line).collect();
-    assert_eq!(lines, [2, 3, 4], "{}", shown(&warnings));
 }
 
 /// A file is for the packaged unit, which reloads by it; a command line takes SIGHUP, as hitch does.

@@ -169,7 +169,7 @@ impl Writer<'_> {
 
     fn unknown_host(&mut self, frontend: &Frontend, why: &str) {
         let message = format!("cannot listen on {}: {why}", frontend.endpoint);
-        self.output.diagnostics.push(frontend.origin.diagnostic(message, None));
+        self.output.find(&frontend.origin, message, "write frontend = \"[ADDRESS]:PORT\"");
     }
 
     fn listener_settings(&mut self, frontend: &Frontend) {

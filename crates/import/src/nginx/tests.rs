@@ -209,22 +209,6 @@ fn what_nobody_knows_is_told_and_closes_its_place() {
     let made = made.unwrap_or_else(|diagnostics| panic!("{}", shown(&diagnostics)));
     assert!(made.toml.contains("because of `memcached_pass unix:/run/php.sock`"), "{}", made.toml);
     assert!(!made.toml.contains("if that is meant"), "{}", made.toml);
-    for (words, prefixes, remark) in [
-        (
-            "location /a/ { uwsgi_send_timeout 9s; expires 1h; }",
-            2,
-            "`uwsgi_send_timeout 9s` is not carried over",
-        ),
-        ("location /a/ { expirse 1h; }", 2, "no directive `expirse` is known; write expires"),
-        ("location /a/ { expirse 1h; }", 2, "answers 403 because of `expirse 1h`"),
-        ("location /a/ { js_header_filter a.b; }", 2, "because of `js_header_filter a.b`"),
-    ] {
-        let made = imported(&server(&format!("root /srv; {words}")));
-        assert!(made.toml.contains(remark), "{remark}\n{}", made.toml);
-        let routes = &made.config().unwrap().sites[0].routes;
-        assert_eq!(routes.len(), prefixes, "{words}\n{}", made.toml);
-        assert_eq!(routes[0].deny.is_empty(), words.contains("uwsgi"), "{words}\n{}", made.toml);
-    }
 }
 
 /// As Debian's files have them.

@@ -44,30 +44,6 @@ fn what_nobody_knows_closes_all_that_it_may_guard() {
     }
 }
 
-/// A loss comes before what is only otherwise, whatever the order of the file.
-#[test]
-fn the_report_ranks_and_sums_up() {
-    for (words, expected) in [
-        ("etag off; location /a/ { internal; }", "2 of 2 places carried over."),
-        ("location /a/ { deny all; } location /b/ { return 404; }", "3 of 3 places carried over."),
-        ("etag off; location /a/ { stub_status; }", "1 of 2 places carried over, 1 answers 403."),
-        (
-            "location /a/ { auth_request /x; } location /b/ { } location /c/ { grpc_pass a; }",
-            "2 of 4 places carried over, 2 answer 403.",
-        ),
-        ("", "1 of 1 place carried over."),
-    ] {
-        let made = imported(&server(&format!("root /srv; {words}")));
-        assert!(made.toml.contains(&format!("# {expected}\n")), "{words}\n{}", made.toml);
-        let lost = made.toml.find("# What answers 403 or is lost:");
-        assert_eq!(lost.is_some(), expected.contains("403"), "{}", made.toml);
-        if let Some((lost, trifle)) = lost.zip(made.toml.find("etag off")) {
-            assert!(lost < trifle, "{}", made.toml);
-            assert!(made.toml.contains("# What else is not as it was:"), "{}", made.toml);
-        }
-    }
-}
-
 #[test]
 fn a_stream_is_passed_on_by_name_where_nginx_reads_names_and_once() {
     let map = "map $ssl_preread_server_name $to { a.example 10.0.0.1:5; }";

@@ -322,6 +322,7 @@ pub(super) static TERMS: &[Term] = &[
     carried("proxy_pass_request_body", "hsl"),
     carried("proxy_request_buffering", "hsl"),
     carried("proxy_hide_header", "hsl"),
+    carried("proxy_intercept_errors", "hsl"),
     carried("proxy_redirect", "hsl"),
     carried("proxy_cookie_path", "hsl"),
     carried("proxy_cookie_domain", "hsl"),

@@ -327,7 +327,10 @@ impl Writer<'_> {
         let is_below =
             root.strips || matches!(&spot.key.place, Place::Prefix(it) if !it.is_empty());
         let path = |word: &String| {
-            let path = path_of(&with_said(word, &self.said)?, spot)?;
+            // Below that folder nginx looks for the folder's own path.
+            let word = with_said(word, &self.said)?;
+            let word = word.replace("${document_root}", root.folder.to_str()?);
+            let path = path_of(&word, spot)?;
             let is_of_place = path.starts_with("{path}") || !is_below;
             (is_of_place && Template::of_try(&path).is_some()).then_some(path)
         };

@@ -91,6 +91,12 @@ impl Writer<'_> {
             return Some(written.to_owned());
         }
         let mut target = with_said(written, &self.said)?.replace("${request_uri}", "$request_uri");
+        // nginx asks for `/` where the client's query stands right behind the server.
+        if let Some((server, "${args}" | "${query_string}")) = target.split_once('?')
+            && server.matches('/').count() == 2
+        {
+            target = format!("{server}/?$args");
+        }
         let has_path = target.split("://").nth(1).is_some_and(|it| it.contains('/'));
         if has_path && !target.ends_with("$request_uri") {
             target.push_str(WHOLE_PATH);
