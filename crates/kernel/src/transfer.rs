@@ -16,11 +16,16 @@ use rustix::net::{
 use rustix::pipe::SpliceFlags;
 
 /// Sends the buffers one after the other. On a kernel TLS socket they share records; `more` leaves the last record open
-/// for what follows.
+/// for what follows. For one alone, send(2) costs less than sendmsg(2).
 ///
 /// # Errors
 /// The error of sendmsg(2): `WouldBlock` if the socket has no room.
 pub fn send(fd: BorrowedFd<'_>, buffers: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
+    if let [one, rest @ ..] = buffers
+        && rest.iter().all(|it| it.is_empty())
+    {
+        return send_one(fd, one, more);
+    }
     let mut control = SendAncillaryBuffer::default();
     Ok(retry_on_intr(|| sendmsg(fd, buffers, &mut control, send_flags(more)))?)
 }

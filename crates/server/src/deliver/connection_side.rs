@@ -123,9 +123,20 @@ impl<'d> ClientSide<'d> for Delivery<'d> {
         // The words that close the connection go out once.
         let is_last = is_end && std::mem::take(&mut self.is_last);
         let mut prefix = std::mem::take(&mut self.prefix);
+        let joined = match piece {
+            Piece::Memory(bytes)
+                if bytes.len() <= JOINED_BYTES_MAX && self.delivered.path != TxPath::User =>
+            {
+                bytes
+            }
+            _ => &[],
+        };
+        prefix.extend_from_slice(joined);
+        let piece = if joined.is_empty() { piece } else { Piece::Memory(&[]) };
         let sent = self.send_behind(&prefix, piece, is_last).await;
         if sent.is_ok() {
             prefix.clear();
+            self.delivered.body_bytes += joined.len() as u64;
         }
         self.prefix = prefix;
         sent
@@ -353,6 +364,9 @@ impl Delivery<'_> {
         Ok(())
     }
 }
+
+/// A copy of so little costs less than the kernel's look at a second buffer: 0.14 µs of 3.4 for 1 KiB.
+const JOINED_BYTES_MAX: usize = 4 * 1_024;
 
 /// From here on a response is several segments even on loopback, and the two calls that cork it
 /// pay.
