@@ -14,7 +14,7 @@ use kettle_bench::peers::subject::{
     CertificateKey, OwnConfig, Program, Role, Setup, Subject, SubjectPath,
 };
 use kettle_bench::peers::{self, Found, PeerError, Running};
-use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
+use kettle_loadgen::load::{End, Expect, Load, LoadModel, Reuse};
 use kettle_loadgen::offer::{Offer, ResumeBy};
 use kettle_skip::skip;
 use kettle_tls::policy::Group;
@@ -308,20 +308,13 @@ fn keeps_to_the_plan(program: Program, role: Role, workers: usize) {
 
 fn load(target: SocketAddr, offer: Offer) -> Load {
     Load {
-        target,
-        host: "localhost".to_owned(),
         path: format!("/{BODY_BYTES}"),
         tls: Some(offer),
         reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 3 },
         model: LoadModel::Closed { connections: 2 },
         end: End::Requests { count: 30, at_most: Duration::from_secs(20) },
-        warm_up: Duration::ZERO,
         expect: Expect { body_bytes: Some(BODY_BYTES), body_sha256: None },
-        body: BodyUse::Open,
-        cpus: vec![cpu()],
-        headers: Vec::new(),
-        sources: 1,
-        timeout: Duration::from_secs(20),
+        ..Load::once(target, Duration::from_secs(20))
     }
 }
 

@@ -5,6 +5,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use kettle_kernel::process::cpus_allowed;
+
 use crate::offer::Offer;
 
 /// One load on one server.
@@ -35,6 +37,28 @@ pub struct Load {
     pub sources: u8,
     /// A transaction that takes longer has failed.
     pub timeout: Duration,
+}
+
+impl Load {
+    /// One request for `/` of `localhost`, over a plain connection and by one processor: what a load is that says nothing else.
+    pub fn once(target: SocketAddr, timeout: Duration) -> Self {
+        Self {
+            target,
+            host: "localhost".to_owned(),
+            path: "/".to_owned(),
+            headers: Vec::new(),
+            tls: None,
+            reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 1 },
+            model: LoadModel::Closed { connections: 1 },
+            end: End::Requests { count: 1, at_most: timeout },
+            warm_up: Duration::ZERO,
+            expect: Expect::default(),
+            body: BodyUse::Open,
+            cpus: cpus_allowed().into_iter().take(1).collect(),
+            sources: 1,
+            timeout,
+        }
+    }
 }
 
 /// The use of connections and sessions.

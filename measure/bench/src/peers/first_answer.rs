@@ -3,10 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use kettle_kernel::process;
 use kettle_loadgen::client;
 use kettle_loadgen::client::WRONG_STATUS;
-use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
+use kettle_loadgen::load::Load;
 use kettle_loadgen::measure::kernel_connections;
 
 use super::subject::{Role, Setup, Subject, SubjectPath};
@@ -32,20 +31,9 @@ pub(super) fn ask(subject: &Subject, setup: &Setup, address: SocketAddr) -> Resu
 
 fn load(subject: &Subject, setup: &Setup, address: SocketAddr) -> Load {
     Load {
-        target: address,
-        host: HOST.to_owned(),
         path: path(subject, setup),
         tls: (subject.path != SubjectPath::Plain).then_some(setup.offer),
-        reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 1 },
-        model: LoadModel::Closed { connections: 1 },
-        end: End::Requests { count: 1, at_most: PATIENCE },
-        warm_up: Duration::ZERO,
-        expect: Expect::default(),
-        body: BodyUse::Open,
-        cpus: process::cpus_allowed().into_iter().take(1).collect(),
-        headers: Vec::new(),
-        sources: 1,
-        timeout: PATIENCE,
+        ..Load::once(address, PATIENCE)
     }
 }
 
@@ -66,7 +54,5 @@ fn path(subject: &Subject, setup: &Setup) -> String {
 
 const STAYED: &str =
     "stayed in user space: /proc/net/tls_stat did not move on its first connection";
-/// The name in every certificate.
-const HOST: &str = "localhost";
 /// Long enough for the first handshake on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(15);

@@ -38,7 +38,7 @@ const BUSY_MIN: f64 = 0.75;
 pub(super) mod tests {
     use std::time::Duration;
 
-    use kettle_loadgen::load::{BodyUse, End, Expect, Reuse};
+    use kettle_loadgen::load::End;
 
     use super::*;
     use crate::scenario::measured::tests::measured;
@@ -57,20 +57,9 @@ pub(super) mod tests {
 
     pub(in crate::scenario) fn closed(connections: u32) -> Load {
         Load {
-            target: ([127, 0, 0, 1], 443).into(),
-            host: "localhost".to_owned(),
-            path: "/".to_owned(),
-            tls: None,
-            reuse: Reuse { requests_per_connection: None, connections_per_session: 1 },
             model: LoadModel::Closed { connections },
             end: End::After(Duration::from_secs(2)),
-            warm_up: Duration::ZERO,
-            expect: Expect::default(),
-            body: BodyUse::Open,
-            cpus: vec![0],
-            headers: Vec::new(),
-            sources: 1,
-            timeout: Duration::from_secs(2),
+            ..Load::once(([127, 0, 0, 1], 443).into(), Duration::from_secs(2))
         }
     }
 

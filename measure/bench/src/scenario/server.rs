@@ -150,20 +150,15 @@ impl Bench<'_> {
             _ => self.site.as_ref().and_then(|site| site.sha256(body_bytes)),
         };
         Load {
-            target: server.running.address,
-            host: HOST.to_owned(),
             path: format!("/{body_bytes}"),
             tls: (!is_plain).then_some(server.setup.offer),
             reuse: Reuse { requests_per_connection: None, connections_per_session: 1 },
-            model: LoadModel::Closed { connections: 1 },
             end: End::After(Duration::from_secs(1)),
-            warm_up: Duration::ZERO,
             expect: Expect { body_bytes: Some(body_bytes), body_sha256: hash },
             body: BodyUse::Discard { hash_one_in: HASH_ONE_IN },
             cpus: self.cores.client.clone(),
-            headers: Vec::new(),
             sources: SOURCES,
-            timeout: TIMEOUT,
+            ..Load::once(server.running.address, TIMEOUT)
         }
     }
 
@@ -382,8 +377,6 @@ const OTHER_OFFER: &str =
     "the client offers what --tls, --suite and --group say: choose what this configuration allows";
 const WARM_UP_COUNTED: &str =
     "the server's figures include the warm-up: its clocks were not read at the end of it";
-/// Certificates are made for this name.
-const HOST: &str = "localhost";
 /// One body of this many is opened and hashed: enough to see a wrong one, too few to cost anything.
 const HASH_ONE_IN: u32 = 1000;
 /// Source addresses: a pair of addresses has 28,000 ports, each of which rests a minute after its connection.

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use kettle_loadgen::client::{self, Outcome};
-use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
+use kettle_loadgen::load::{End, Expect, Load, LoadModel, Reuse};
 use kettle_loadgen::offer::{Offer, ResumeBy};
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
@@ -82,20 +82,12 @@ fn identity() -> &'static (CertificateDer<'static>, PrivateKeyDer<'static>) {
 /// One connection after the other makes one request after the other, `count` in all.
 pub fn requests(server: &Server, connections: u32, count: u64) -> Load {
     Load {
-        target: server.address(),
-        host: "localhost".to_owned(),
-        path: "/".to_owned(),
         tls: Some(TLS13),
         reuse: Reuse { requests_per_connection: None, connections_per_session: 1 },
         model: LoadModel::Closed { connections },
         end: End::Requests { count, at_most: PATIENCE },
-        warm_up: Duration::ZERO,
         expect: Expect { body_bytes: Some(1_024), body_sha256: None },
-        body: BodyUse::Open,
-        cpus: vec![cpu()],
-        headers: Vec::new(),
-        sources: 1,
-        timeout: PATIENCE,
+        ..Load::once(server.address(), PATIENCE)
     }
 }
 

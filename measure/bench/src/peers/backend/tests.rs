@@ -86,20 +86,13 @@ fn a_path_says_how_many_bytes() {
 /// A load of messages on it, without TLS.
 fn messages(backend: &Backend, bytes: u64) -> Load {
     Load {
-        target: backend.address,
-        host: "localhost".to_owned(),
         path: "/message".to_owned(),
-        tls: None,
         reuse: Reuse { requests_per_connection: None, connections_per_session: 1 },
         model: LoadModel::Closed { connections: 3 },
         end: End::Requests { count: 50, at_most: PATIENCE },
-        warm_up: Duration::ZERO,
         expect: Expect { body_bytes: Some(bytes), body_sha256: None },
         body: BodyUse::Message,
-        cpus: process::cpus_allowed().into_iter().take(1).collect(),
-        headers: Vec::new(),
-        sources: 1,
-        timeout: PATIENCE,
+        ..Load::once(backend.address, PATIENCE)
     }
 }
 

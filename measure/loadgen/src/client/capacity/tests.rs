@@ -1,25 +1,10 @@
 use std::time::Duration;
 
 use super::*;
-use crate::load::{Arrivals, BodyUse, End, Expect, Reuse};
+use crate::load::{Arrivals, Reuse};
 
 fn load() -> Load {
-    Load {
-        target: ([127, 0, 0, 1], 1).into(),
-        host: "localhost".to_owned(),
-        path: "/".to_owned(),
-        tls: None,
-        reuse: Reuse { requests_per_connection: None, connections_per_session: 1 },
-        model: LoadModel::Closed { connections: 1 },
-        end: End::After(Duration::from_secs(1)),
-        warm_up: Duration::ZERO,
-        expect: Expect::default(),
-        body: BodyUse::Open,
-        cpus: vec![0],
-        headers: Vec::new(),
-        sources: 1,
-        timeout: Duration::from_secs(1),
-    }
+    Load::once(([127, 0, 0, 1], 1).into(), Duration::from_secs(1))
 }
 
 #[test]

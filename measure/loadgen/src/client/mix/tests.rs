@@ -6,7 +6,7 @@ use kettle_tls::{Cipher, Version};
 use super::*;
 use crate::client::outcome::Handshakes;
 use crate::client::recorder;
-use crate::load::{Arrivals, BodyUse, End, Expect, LoadModel, Reuse};
+use crate::load::{Arrivals, LoadModel, Reuse};
 use crate::offer::Offer;
 
 fn load(resume_by: ResumeBy, connections_per_session: u32) -> Load {
@@ -18,20 +18,9 @@ fn load(resume_by: ResumeBy, connections_per_session: u32) -> Load {
         http2: None,
     };
     Load {
-        target: ([127, 0, 0, 1], 1).into(),
-        host: "localhost".to_owned(),
-        path: "/".to_owned(),
         tls: Some(offer),
         reuse: Reuse { requests_per_connection: Some(1), connections_per_session },
-        model: LoadModel::Closed { connections: 1 },
-        end: End::After(Duration::from_secs(1)),
-        warm_up: Duration::ZERO,
-        expect: Expect::default(),
-        body: BodyUse::Open,
-        cpus: vec![0],
-        headers: Vec::new(),
-        sources: 1,
-        timeout: Duration::from_secs(1),
+        ..Load::once(([127, 0, 0, 1], 1).into(), Duration::from_secs(1))
     }
 }
 
