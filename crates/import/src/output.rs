@@ -1,7 +1,7 @@
 //! A kettle.toml while it is written: its text, what was not carried over, what is wrong, and what the packaged unit asks
 //! of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use kettle_config::{Diagnostic, Origin, quoted};
@@ -21,8 +21,9 @@ pub(crate) struct Output {
     pub(crate) places: Places,
     /// Mistakes, which leave nothing to be written.
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// The names of the backends, each with what tells that one from all others.
+    /// The names of the backends, each by what tells that one from all others. There may be a hundred thousand.
     pub(crate) backend_names: BTreeMap<String, String>,
+    pub(crate) taken_names: BTreeSet<String>,
 }
 
 impl Output {
@@ -51,8 +52,7 @@ impl Output {
     pub(crate) fn backend_name(&mut self, wanted: &str, end: &str, identity: &str) -> String {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.:".contains(letter);
         let letters = wanted.chars().map(|letter| if is_plain(letter) { letter } else { '-' });
-        let mut known = self.backend_names.iter();
-        if let Some((name, _)) = known.find(|(_, other)| *other == identity) {
+        if let Some(name) = self.backend_names.get(identity) {
             return name.clone();
         }
         let mut number = 1_usize;
@@ -60,8 +60,8 @@ impl Output {
             let end = if number == 1 { end.to_owned() } else { format!("{end}-{number}") };
             let beginning = letters.clone().take(NAME_LETTERS_MAX - end.len());
             let name = beginning.collect::<String>() + &end;
-            if !self.backend_names.contains_key(&name) {
-                self.backend_names.insert(name.clone(), identity.to_owned());
+            if self.taken_names.insert(name.clone()) {
+                self.backend_names.insert(identity.to_owned(), name.clone());
                 return name;
             }
             number += 1;

@@ -57,7 +57,7 @@ impl Writer<'_> {
         let words = said.collect::<Vec<_>>().join(";");
         let identity = format!("{is_stream} {end} {place} {words}");
         let is_other = |it: &String| *it != identity && it.contains(&place);
-        let is_shared = upstream.is_some() && self.output.backend_names.values().any(is_other);
+        let is_shared = upstream.is_some() && self.output.backend_names.keys().any(is_other);
         let name = self.output.backend_name(to, end, &identity);
         Target { name, upstream, address, is_tls, protocol, is_stream, is_shared }
     }
