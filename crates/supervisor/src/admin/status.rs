@@ -263,23 +263,18 @@ impl fmt::Display for Status {
         let uptime = Uptime(self.uptime_seconds);
         writeln!(out, "kettle {}, process {}, up {uptime}", self.version, self.process)?;
         if !self.config.is_empty() {
-            write!(out, "config       {}", self.config)?;
-            writeln!(out, " ({} reloads, {} refused)", self.reloads_done, self.reloads_refused)?;
+            let Self { config, reloads_done: done, reloads_refused: refused, .. } = self;
+            writeln!(out, "config       {config} (reloads: {done} done, {refused} refused)")?;
         }
         for (index, listener) in self.listeners.iter().enumerate() {
             let title = if index == 0 { "listening" } else { "" };
             writeln!(out, "{title:<12} {listener}")?;
         }
-        writeln!(out, "{}", self.tls)?;
-        if !self.sandbox.is_empty() {
-            writeln!(out, "sandbox      {}", self.sandbox)?;
-        }
-        if !matches!(&*self.keeper, "" | "running") {
-            writeln!(out, "keeper       {}", self.keeper)?;
-        }
-        if !matches!(&*self.issuer, "" | "running") {
-            writeln!(out, "issuer       {}", self.issuer)?;
-        }
+        let unless_running = |process| if process == "running" { "" } else { process };
+        write_row(out, "TLS", self.tls.trim_start_matches("TLS: "))?;
+        write_row(out, "sandbox", &self.sandbox)?;
+        write_row(out, "keeper", unless_running(&*self.keeper))?;
+        write_row(out, "issuer", unless_running(&*self.issuer))?;
         if self.tx_path == TxPathOverride::User {
             writeln!(out, "switch       user: no further connection moves into the kernel")?;
         }
@@ -394,28 +389,45 @@ struct Listed<'a>(&'a str, &'a BTreeMap<String, u64>);
 
 impl fmt::Display for Listed<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut line = String::new();
-        let mut is_first = true;
-        let mut end_line = |out: &mut fmt::Formatter<'_>, line: &str| {
-            let title = if std::mem::take(&mut is_first) { self.0 } else { "" };
-            writeln!(out, "  {title:<16}  {line}")
-        };
-        for (reason, count) in self.1 {
-            let item = format!("{reason} {count}");
-            if !line.is_empty() && line.len() + ", ".len() + item.len() > LISTED_COLUMNS {
-                end_line(out, &std::mem::take(&mut line))?;
-            }
-            if !line.is_empty() {
-                line.push_str(", ");
-            }
-            line.push_str(&item);
-        }
-        if line.is_empty() { Ok(()) } else { end_line(out, &line) }
+        let items = self.1.iter().map(|(reason, count)| format!("{reason} {count}"));
+        write_folded(out, &format!("  {:<16}  ", self.0), items, ", ")
     }
 }
 
-/// The columns left of 80 beside the title.
-const LISTED_COLUMNS: usize = 58;
+/// A fact in words.
+fn write_row(out: &mut fmt::Formatter<'_>, title: &str, text: &str) -> fmt::Result {
+    let words = text.split_terminator(' ').map(str::to_owned);
+    write_folded(out, &format!("{title:<12} "), words, " ")
+}
+
+/// Items behind a title, in lines that fit a terminal, or nothing at all.
+fn write_folded(
+    out: &mut fmt::Formatter<'_>,
+    title: &str,
+    items: impl Iterator<Item = String>,
+    between: &str,
+) -> fmt::Result {
+    let columns = |text: &str| text.chars().count();
+    let indent = " ".repeat(title.len());
+    let mut before = title;
+    let mut line = String::new();
+    for item in items {
+        let longer = columns(&line) + between.len() + columns(&item);
+        if !line.is_empty() && title.len() + longer > COLUMNS {
+            writeln!(out, "{before}{line}")?;
+            before = &indent;
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push_str(between);
+        }
+        line.push_str(&item);
+    }
+    if line.is_empty() { Ok(()) } else { writeln!(out, "{before}{line}") }
+}
+
+/// A terminal's.
+const COLUMNS: usize = 80;
 
 /// A length of time in seconds, in its two largest units.
 pub(super) struct Uptime(pub(super) u64);

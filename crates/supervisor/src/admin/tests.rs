@@ -40,8 +40,9 @@ fn status() -> Status {
             path: Some("auto".to_owned()),
         }],
         tx_path: TxPathOverride::User,
-        tls: "TLS: user space".to_owned(),
-        sandbox: "off".to_owned(),
+        tls: "TLS: user space — this kernel has no kTLS (CONFIG_TLS is not set); see kettle doctor"
+            .to_owned(),
+        sandbox: "opens only what was configured at the start (Landlock 7)".to_owned(),
         keeper: String::new(),
         issuer: String::new(),
         reloads_done: 1,
@@ -158,8 +159,11 @@ fn status_is_one_readable_screen() {
     let screen = status().to_string();
     for part in [
         "kettle 0.1.0, process 42, up 1 d 1 h\n",
-        "config       /etc/kettle.toml (1 reloads, 2 refused)\n",
+        "config       /etc/kettle.toml (reloads: 1 done, 2 refused)\n",
         "listening    0.0.0.0:443 https, path auto\n",
+        "TLS          user space — this kernel has no kTLS (CONFIG_TLS is not set); see\n",
+        "             kettle doctor\n",
+        "sandbox      opens only what was configured at the start (Landlock 7)\n",
         "switch       user: no further connection moves into the kernel\n",
         "connections  1 open, 1 accepted\n",
         "responses    1: 200 1\n",
@@ -173,7 +177,7 @@ fn status_is_one_readable_screen() {
     ] {
         assert!(screen.contains(part), "missing {part:?} in\n{screen}");
     }
-    assert!(screen.lines().all(|line| line.len() <= 80), "too wide\n{screen}");
+    assert!(screen.lines().all(|line| line.chars().count() <= 80), "too wide\n{screen}");
 }
 
 /// Runs a client on a thread while the socket answers with `reply_to`.
