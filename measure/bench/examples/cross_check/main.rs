@@ -172,7 +172,7 @@ fn line(row: &Row, samples: &[[Sample; 2]]) -> Result<String, Box<dyn Error>> {
 }
 
 const HEAD: &str = "\
-| what | beside | kettle, a second | the other, a second | ratio | nginx' µs for one, by kettle | by the other | ratio | busy client / server with kettle | with the other |
+| what | beside | kettle, a second | the other, a second | ratio | nginx's µs for one, by kettle | by the other | ratio | busy client / server with kettle | with the other |
 |---|---|--:|--:|--:|--:|--:|--:|--:|--:|";
 
 const ROWS: &[Row] = &[

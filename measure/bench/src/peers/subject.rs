@@ -100,7 +100,7 @@ impl Setup {
 pub enum OwnConfig {
     /// With words between @, as `kettle bench config` prints it.
     Template(PathBuf),
-    /// A template of nginx' configuration, for kettle: it has what `kettle import nginx` makes of it.
+    /// A template of nginx's configuration, for kettle: it has what `kettle import nginx` makes of it.
     OfNginx(PathBuf),
 }
 

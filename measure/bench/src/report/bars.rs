@@ -1,7 +1,7 @@
 //! Bars in groups, whole or in parts, with intervals and their values written beside them.
 
 use super::axis::Axis;
-use super::canvas::{Anchor, Canvas, Drawing, Room, fitted, text_width};
+use super::canvas::{Anchor, Canvas, Drawing, Room, fitted, text_width, wrapped};
 use super::scale::Scale;
 use super::style::Style;
 
@@ -57,13 +57,11 @@ impl Bars {
         let mut y = 24.0 + self.draw_parts(&mut canvas, 24.0, width);
         for group in &self.groups {
             if !group.label.is_empty() {
-                canvas.text(
-                    "group",
-                    (0.0, y + 16.0),
-                    Anchor::Start,
-                    &fitted(&group.label, HEADING, width),
-                );
-                y += 24.0;
+                for line in wrapped(&group.label, HEADING, width) {
+                    canvas.text("group", (0.0, y + 16.0), Anchor::Start, &line);
+                    y += 18.0;
+                }
+                y += 6.0;
             }
             let top = y;
             for bar in &group.bars {
@@ -152,4 +150,4 @@ impl Bars {
 const PARTS: [&str; 3] = ["bar first", "bar second", "bar third"];
 const SIZE: f64 = 12.5;
 /// Of a heading whose letters are bold, and as wide as those of this size.
-const HEADING: f64 = 14.5;
+const HEADING: f64 = 15.1;

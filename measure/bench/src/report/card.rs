@@ -56,7 +56,7 @@ fn svg(title: &str, place: &str, said: &str, verdict: &PageVerdict) -> String {
     });
     canvas.text("card-small", (WIDTH - EDGE, 58.0), Anchor::End, place);
     let mut y = 104.0;
-    for line in wrapped(title, TITLE, WIDTH - 2.0 * EDGE).iter().take(2) {
+    for line in wrapped(title, TITLE * BOLD, WIDTH - 2.0 * EDGE).iter().take(2) {
         canvas.text("card-title", (EDGE, y), Anchor::Start, line);
         y += TITLE * 1.18;
     }
@@ -115,6 +115,8 @@ const WIDTH: f64 = 1200.0;
 const HEIGHT: f64 = 630.0;
 const EDGE: f64 = 48.0;
 const TITLE: f64 = 34.0;
+/// The width of bold letters, of those that `text_width` knows.
+const BOLD: f64 = 1.05;
 const SMALL: f64 = 13.5;
 const LINES_MAX: usize = 4;
 /// More columns than this cannot be read.

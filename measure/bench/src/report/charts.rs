@@ -136,7 +136,9 @@ fn led(lead: &str, sentence: Option<&str>) -> String {
     match (lead, sentence) {
         (_, None) => String::new(),
         ("", Some(sentence)) => sentence.to_owned(),
-        (lead, Some(sentence)) => format!("{}: {sentence}", speech::capital(lead)),
+        (lead, Some(sentence)) => {
+            format!("{}: {}", speech::capital(lead), speech::small(sentence))
+        }
     }
 }
 

@@ -27,19 +27,20 @@ pub fn draw(
     if entries.is_empty() { 0.0 } else { y - top + 10.0 }
 }
 
-/// Names to the right of where the curves end, moved apart where they would overlap.
+/// Names to the right of where the curves end, moved apart where they would overlap. A line leads to a name that is far from its curve.
 pub fn beside(
     canvas: &mut Canvas,
-    mut ends: Vec<(String, Style, f64)>,
+    mut ends: Vec<(String, Style, (f64, f64))>,
     x: f64,
     (top, bottom): (f64, f64),
 ) {
-    ends.sort_by(|(_, _, a), (_, _, b)| a.total_cmp(b));
-    let wanted: Vec<f64> = ends.iter().map(|(_, _, y)| *y).collect();
-    for ((name, style, wanted), y) in ends.into_iter().zip(apart(&wanted, top, bottom)) {
+    ends.sort_by(|(_, _, (_, a)), (_, _, (_, b))| a.total_cmp(b));
+    let wanted: Vec<f64> = ends.iter().map(|(_, _, (_, y))| *y).collect();
+    for ((name, style, (end, wanted)), y) in ends.into_iter().zip(apart(&wanted, top, bottom)) {
         canvas.series(style, |canvas| {
-            if (y - wanted).abs() > 3.0 {
-                canvas.polyline("leader", &[(x - 6.0, wanted), (x + 2.0, y), (x + 6.0, y)]);
+            if (y - wanted).abs() > 3.0 || x - end > FAR {
+                let bend = (x - 6.0, wanted);
+                canvas.polyline("leader", &[(end + 2.0, wanted), bend, (x + 2.0, y), (x + 6.0, y)]);
             }
             canvas.text("label", (x + 8.0, y + 4.0), Anchor::Start, &name);
         });
@@ -65,6 +66,7 @@ const SAMPLE: f64 = 26.0;
 const SIZE: f64 = 12.5;
 const ROW: f64 = 19.0;
 const APART: f64 = 15.0;
+const FAR: f64 = 60.0;
 
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ pub fn write(page: &mut Markup, files: &[Gathered]) {
     page.raw("<section class=\"limits\" id=\"limits\"><h2>What this run cannot show</h2><ul>");
     let sentences = distinct(files.iter().flat_map(of_machine)).into_iter();
     for sentence in sentences.chain(files.iter().flat_map(of_samples)) {
-        page.element("li", &[], &sentence);
+        page.prose("li", &sentence);
     }
     page.raw("</ul>");
     write_absent(page, files);
@@ -120,7 +120,7 @@ fn write_absent(page: &mut Markup, files: &[Gathered]) {
         page.element("strong", &[], &first_of(&things));
         let short: String = why.chars().take(REASON_MAX).collect();
         let more = if short.len() < why.len() { "…" } else { "" };
-        page.text(&format!(" ({}): {short}{more}", scenarios.join(", ")));
+        page.prose("span", &format!(" ({}): {short}{more}", scenarios.join(", ")));
         page.raw("</li>");
     }
     page.raw("</ul>");

@@ -43,6 +43,18 @@ impl Markup {
         self.close(tag);
     }
 
+    /// An element with a text of which parts stand between backticks, as in Markdown: those are code.
+    pub fn prose(&mut self, tag: &'static str, text: &str) {
+        self.open(tag, &[]);
+        for (index, part) in text.split('`').enumerate() {
+            match index % 2 {
+                0 => self.escape(part),
+                _ => self.element("code", &[], part),
+            }
+        }
+        self.close(tag);
+    }
+
     pub fn append(&mut self, other: &Markup) {
         self.0.push_str(&other.0);
     }

@@ -121,7 +121,8 @@ impl Plot {
         let widths = self.panels.iter().flat_map(|panel| {
             let (scale, ends) = panel.scale((height, 0.0));
             let ticks = panel.y.ticks(&scale, ends, ticks_most(height));
-            ticks.into_iter().map(|(_, name)| text_width(&name, TICK))
+            let names = ticks.into_iter().chain(panel.guides.iter().cloned());
+            names.map(|(_, name)| text_width(&name, TICK))
         });
         widths.fold(0.0, f64::max)
     }
@@ -167,14 +168,19 @@ impl Plot {
         for (value, name) in panel.y.ticks(&y, ends, ticks_most(height)) {
             let at = y.at(value);
             canvas.line("grid", (frame.left, at), (frame.right, at));
-            canvas.text("tick", (frame.left - 7.0, at + 4.0), Anchor::End, &name);
+            let is_free = |(value, label): &(f64, String)| {
+                label.is_empty() || (y.at(*value) - at).abs() > TICK * 1.5
+            };
+            if panel.guides.iter().all(is_free) {
+                canvas.text("tick", (frame.left - 7.0, at + 4.0), Anchor::End, &name);
+            }
         }
         let caption = (0.0, frame.top - 12.0 - self.caption_lift(panel));
         canvas.text("axis", caption, Anchor::Start, &panel.y.caption(ends.1));
         for (value, label) in &panel.guides {
             let at = y.at(*value);
             canvas.line("guide", (frame.left, at), (frame.right, at));
-            canvas.text("note halo", (frame.left + 4.0, at - 4.0), Anchor::Start, label);
+            canvas.text("tick", (frame.left - 7.0, at + 4.0), Anchor::End, label);
         }
         canvas.line("base", (frame.left, frame.bottom), (frame.right, frame.bottom));
         let envelope: Vec<_> = panel.envelope.iter().map(|(a, b)| (x.at(*a), y.at(*b))).collect();
@@ -188,7 +194,7 @@ impl Plot {
         if room.is_wide() {
             let ends = panel.curves.iter().filter_map(|curve| {
                 let last = curve.drawable(&panel.y).last()?;
-                Some((curve.name.clone(), curve.style, y.at(last.middle)))
+                Some((curve.name.clone(), curve.style, (x.at(last.x), y.at(last.middle))))
             });
             legend::beside(canvas, ends.collect(), frame.right, (frame.top, frame.bottom));
         }

@@ -1,21 +1,20 @@
-//! Ratios in sentences that people say to each other: `kettle needs 0.47 of nginx' processor time for a 1 MiB file`.
+//! Ratios in sentences that people say to each other: `kettle needs 0.47 of nginx's processor time for a 1 MiB file`.
 
 use super::number;
 use crate::stats::comparison::Interval;
 
-/// `0.47 of nginx' processor time`, `1.3 times nginx' processor time`.
+/// `0.47 of nginx's processor time`, `1.3 times nginx's processor time`.
 pub fn share(ratio: f64, peer: &str, thing: &str) -> String {
-    let owner = possessive(peer);
     let amount = multiple(ratio);
     let thing = if thing.is_empty() { String::new() } else { format!(" {thing}") };
     if ratio < 1.0 {
-        format!("{amount} of {owner}{thing}")
+        format!("{amount} of {peer}'s{thing}")
     } else {
-        format!("{amount} times {owner}{thing}")
+        format!("{amount} times {peer}'s{thing}")
     }
 }
 
-/// The same with its interval: `0.47 (0.40 to 0.52) of nginx' processor time`.
+/// The same with its interval: `0.47 (0.40 to 0.52) of nginx's processor time`.
 pub fn share_within(ratio: &Interval, peer: &str, thing: &str) -> String {
     let amount = multiple(ratio.middle);
     let whole = share(ratio.middle, peer, thing);
@@ -37,11 +36,6 @@ pub fn multiple(ratio: f64) -> String {
     }
 }
 
-/// `nginx'`, `kettle's`.
-pub fn possessive(name: &str) -> String {
-    if name.ends_with(['s', 'x']) { format!("{name}'") } else { format!("{name}'s") }
-}
-
 /// `1 round`, `3 rounds`.
 pub fn rounds(count: usize) -> String {
     number::counted(count, "round", "rounds")
@@ -56,6 +50,17 @@ pub fn capital(sentence: &str) -> String {
     let mut letters = sentence.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string());
     first.map_or_else(String::new, |first| first + letters.as_str())
+}
+
+/// A sentence that goes on behind a colon: its first word without a capital, unless that is an abbreviation such as `CPU`.
+pub fn small(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    match (letters.next(), letters.clone().next()) {
+        (Some(first), Some(next)) if next.is_lowercase() => {
+            first.to_lowercase().collect::<String>() + letters.as_str()
+        }
+        _ => sentence.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ fn a_card_has_the_finding_its_doubts_and_how_to_repeat_it() {
             assert!(text.contains(said), "no {said:?} in {text}");
         }
     }
-    assert!(card.markdown.starts_with("**kettle needs 0.47 of nginx' processor time"));
+    assert!(card.markdown.starts_with("**kettle needs 0.47 of nginx's processor time"));
     assert!(card.markdown.contains("Kernel TLS is unproven here"));
     assert!(card.markdown.contains("    kettle bench run web-sizes "));
     assert!(card.svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));

@@ -85,7 +85,7 @@ fn counted(ranking: &[Ranked], figure: &Figure, axis: &Axis, everyone: &str) -> 
     }
     let least = joined(&least);
     let last = axis.exactly(most.median);
-    format!("Least with {least}: {amount}. Most with {}: {last}.", most.subject)
+    format!("Least with {least} ({amount}), most with {} ({last}).", most.subject)
 }
 
 /// Ours against the best of each other program; among paths of one program, the best against the next.
@@ -148,7 +148,7 @@ fn spoken(ranking: &[Ranked], figure: &Figure, phrase: Phrase, purpose: &str) ->
     Some(sentences.collect::<Vec<_>>().join(" "))
 }
 
-/// `0.47 of nginx' processor time and 0.20 of stunnel's`.
+/// `0.47 of nginx's processor time and 0.20 of stunnel's`.
 fn shares(
     ratios: &[(Interval, String)],
     phrase: Phrase,

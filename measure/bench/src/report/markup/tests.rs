@@ -23,3 +23,10 @@ proptest! {
         prop_assert_eq!(inner.matches('>').count(), 1);
     }
 }
+
+#[test]
+fn what_stands_between_backticks_is_code() {
+    let mut page = Markup::new();
+    page.prose("li", "run `a < b` twice");
+    assert_eq!(page.into_string(), "<li>run <code>a &lt; b</code> twice</li>");
+}
