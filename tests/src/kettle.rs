@@ -251,14 +251,7 @@ impl Kettle {
 
     /// Waits until it has no connection left.
     pub fn wait_until_idle(&self) {
-        let deadline = Instant::now() + patience();
-        loop {
-            let open = self.status("/total/connections_open");
-            if open == 0 {
-                return;
-            }
-            assert!(Instant::now() < deadline, "{open} connections stay open");
-        }
+        self.wait_for_status("/total/connections_open", 0);
     }
 
     /// Waits for the next line of the access log for `target` that was not asked for yet.

@@ -5,9 +5,8 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::time::Instant;
 
-use crate::environment::{kettle_program, patience};
+use crate::environment::{kettle_program, wait_until};
 use crate::transcript::Transcript;
 
 /// A program about to be started.
@@ -163,13 +162,19 @@ impl Running {
         self.ended()
     }
 
-    /// Waits for its end with its input still open.
+    /// Waits for its end with its input still open. One that says more and more is at work, and is waited for again.
     #[must_use]
     pub fn ended(&mut self) -> Ended {
-        if !(self.stdout.has_ended_in_time() && self.stderr.has_ended_in_time()) {
+        let mut said_bytes = 0;
+        for wait in 1.. {
+            if self.stdout.has_ended_in_time() && self.stderr.has_ended_in_time() {
+                break;
+            }
             let said = self.stdout.text();
             let complained = self.stderr.text();
-            panic!("process {} does not end:\n{said}\n{complained}", self.process());
+            let is_at_work = wait < ENDED_WAITS_MAX && said.len() + complained.len() > said_bytes;
+            assert!(is_at_work, "process {} does not end:\n{said}\n{complained}", self.process());
+            said_bytes = said.len() + complained.len();
         }
         let status = self.child.wait().unwrap();
         Ended { status, stdout: self.stdout.bytes(), stderr: self.stderr.text() }
@@ -191,6 +196,9 @@ impl Ended {
     }
 }
 
+/// A run of `kettle bench` takes minutes where others have the processors, and a server may log for ever.
+const ENDED_WAITS_MAX: u32 = 8;
+
 /// The metrics that are read at this address, by curl.
 pub fn scrape(listen: SocketAddr) -> String {
     Tool::new("curl").args(["-sS", &format!("http://{listen}/metrics")]).succeed()
@@ -198,9 +206,5 @@ pub fn scrape(listen: SocketAddr) -> String {
 
 /// Waits until somebody takes connections there.
 pub fn wait_until_listening(address: SocketAddr) {
-    let deadline = Instant::now() + patience();
-    while TcpStream::connect(address).is_err() {
-        assert!(Instant::now() < deadline, "nobody listens on {address}");
-        std::thread::yield_now();
-    }
+    wait_until(&format!("{address} is listened on"), || TcpStream::connect(address).is_ok());
 }

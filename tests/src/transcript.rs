@@ -78,17 +78,8 @@ impl Transcript {
 
     /// Waits until nothing more can come; `false` if that took too long.
     pub fn has_ended_in_time(&self) -> bool {
-        let deadline = Instant::now() + patience();
-        let mut state = self.lock();
-        while !state.has_ended {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            state =
-                self.0.grown.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        true
+        let waited = self.0.grown.wait_timeout_while(self.lock(), patience(), |it| !it.has_ended);
+        waited.unwrap_or_else(PoisonError::into_inner).0.has_ended
     }
 
     /// A wait that was in vain panics under this lock, and what was written by then is shown all the same.

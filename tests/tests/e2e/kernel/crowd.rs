@@ -10,6 +10,8 @@ use super::*;
 fn a_crowd_of_connections_is_served_and_leaves_nothing_behind() {
     raise_open_files_limit();
     let setup = Setup::paths(paths_here()).sizes(&[70_000]).set("server", "workers = 2");
+    // The first waits until all have come, and has its turn a thousand answers later.
+    let setup = setup.set("limits", "idle_timeout = \"1h\"\nrequest_timeout = \"10m\"");
     let kettle = Kettle::start(setup.set("server", "dumpable = true"));
     kettle.connect(TLS13_AES_128).get("/70000");
     kettle.wait_until_idle();

@@ -107,7 +107,9 @@ fn browsers_are_never_told_to_use_https_only() {
 
 #[test]
 fn http2_is_spoken_with_those_that_begin_with_it() {
-    let kettle = Kettle::start(plain("http2 = true").sizes(&SIZES));
+    // On a busy machine each piece of the preface takes long.
+    let setup = plain("http2 = true").set("limits", "request_timeout = \"10m\"");
+    let kettle = Kettle::start(setup.sizes(&SIZES));
     let address = kettle.addresses[1];
     for bytes in SIZES {
         let target = format!("/{bytes}");
