@@ -2,10 +2,11 @@
 //!
 //! It lies below both, so that workers and connections know nothing of the supervisor.
 
-use std::fmt;
-use std::sync::Arc;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+use std::{fmt, mem};
 
 use kettle_config::Config;
 use kettle_handlers::route::Router;
@@ -116,14 +117,51 @@ impl Served {
 
 /// One configuration in force. The newest one answers each request, or there is a 421. A connection whose listener or limits
 /// a reload changed keeps the one it started with for these, and to refuse what is no request. Both are consistent in themselves.
-#[derive(Clone)]
 pub struct Snapshot {
     /// The part of it that all workers share.
     pub served: Arc<Served>,
     /// This worker's sockets. After a reload a socket that stays is the same `Arc` as before; one
     /// that is missing is to be emptied of connections waiting in it and dropped.
     pub listeners: Vec<Listening>,
+    missed: Mutex<Vec<Arc<Snapshot>>>,
 }
+
+impl Snapshot {
+    /// One before which its worker missed none.
+    #[must_use]
+    pub fn new(served: Arc<Served>, listeners: Vec<Listening>) -> Self {
+        Self { served, listeners, missed: Mutex::default() }
+    }
+
+    /// Puts it in force for a worker. Where the worker has not taken the one before, as it had no time between two reloads, it will
+    /// have to leave that one's sockets all the same: clients may wait in them by now.
+    pub fn put_in_force(self, of_worker: &watch::Sender<Arc<Self>>) {
+        of_worker.send_modify(|current| {
+            let before = mem::replace(current, Arc::new(self));
+            if let Some(missed) = Arc::into_inner(before) {
+                current.note_missed(missed);
+            }
+        });
+    }
+
+    fn note_missed(&self, missed: Self) {
+        let mut all = missed.take_missed();
+        all.push(Arc::new(missed));
+        let stay: HashSet<_> = self.listeners.iter().map(|it| Arc::as_ptr(&it.socket)).collect();
+        let is_left = |it: &Listening| !stay.contains(&Arc::as_ptr(&it.socket));
+        all.retain(|it| it.listeners.iter().any(is_left));
+        all.drain(..all.len().saturating_sub(MISSED_MAX));
+        *self.missed.lock().unwrap_or_else(PoisonError::into_inner) = all;
+    }
+
+    /// Takes those that were in force before and that the worker missed, with sockets that are not here.
+    pub fn take_missed(&self) -> Vec<Arc<Self>> {
+        mem::take(&mut *self.missed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Reloads in a row that change addresses while a worker has no time at all.
+const MISSED_MAX: usize = 64;
 
 impl fmt::Debug for Snapshot {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

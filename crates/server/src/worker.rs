@@ -1,6 +1,7 @@
 //! A worker: one thread, one runtime, its own listening sockets, and the connections it accepts.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
@@ -194,6 +195,16 @@ impl Listeners {
         let key = |it: &Listening| Arc::as_ptr(&it.socket);
         let before = std::mem::take(&mut self.sources).into_iter();
         let mut before: HashMap<_, _> = before.map(|it| (key(&it.listening), it)).collect();
+        for missed in snapshot.take_missed() {
+            for listening in &missed.listeners {
+                let Entry::Vacant(place) = before.entry(key(listening)) else { continue };
+                let begin = |socket| AcceptLoop::begin(worker, &missed, listening, socket, tasks);
+                match register(listening).map(begin) {
+                    Ok(begun) => _ = place.insert(begun),
+                    Err(error) => outcome = Err(error),
+                }
+            }
+        }
         for (number, listening) in snapshot.listeners.iter().enumerate() {
             if number % FOLLOWED_A_TURN == FOLLOWED_A_TURN - 1 {
                 yield_now().await;
@@ -210,13 +221,7 @@ impl Listeners {
                 Ok(socket) => {
                     self.sources.push(AcceptLoop::begin(worker, snapshot, listening, socket, tasks))
                 }
-                Err(error) => {
-                    // Its clients are for the other workers.
-                    if matches!(listening.sharing, Sharing::Own) {
-                        let _ = socket::stop_listening(listening.socket.as_fd());
-                    }
-                    outcome = Err(error);
-                }
+                Err(error) => outcome = Err(error),
             }
         }
         while self.retiring.try_join_next().is_some() {}
@@ -245,8 +250,12 @@ impl Listeners {
     reason = "sound with a listener that is shared as it is; its successor is `unsafe` because of types whose descriptor may change"
 )]
 fn register(listening: &Listening) -> io::Result<Rc<ListeningSocket>> {
-    let socket = AsyncFd::with_interest(Arc::clone(&listening.socket), Interest::READABLE)?;
-    Ok(Rc::new(socket))
+    let socket = AsyncFd::with_interest(Arc::clone(&listening.socket), Interest::READABLE);
+    // Its clients are for the other workers.
+    if socket.is_err() && matches!(listening.sharing, Sharing::Own) {
+        let _ = socket::stop_listening(listening.socket.as_fd());
+    }
+    socket.map(Rc::new)
 }
 
 impl AcceptLoop {

@@ -256,7 +256,7 @@ impl RunningConfig {
             ));
         }
         for (worker, sender) in self.snapshots.iter().enumerate() {
-            sender.send_replace(Arc::new(snapshot(&loaded, &bound, worker)));
+            snapshot(&loaded, &bound, worker).put_in_force(sender);
         }
         loaded.served.backends.put_in_force();
         loaded.stores.put_in_force();
@@ -393,7 +393,7 @@ fn snapshot(loaded: &LoadedConfig, bound: &[BoundAddress], worker: usize) -> Sna
         let socket = Arc::clone(address.sockets.get(worker)?);
         Some(Listening { socket, sharing: address.sharing(), index })
     });
-    Snapshot { served: Arc::clone(&loaded.served), listeners: listeners.collect() }
+    Snapshot::new(Arc::clone(&loaded.served), listeners.collect())
 }
 
 /// The settings of the process itself that differ.

@@ -159,7 +159,7 @@ fn snapshot(config: &Config, change: impl FnOnce(Router) -> Router) -> Arc<Snaps
         upstreams: Arc::default(),
         challenges: None,
     };
-    Arc::new(Snapshot { served: Arc::new(served), listeners: Vec::new() })
+    Arc::new(Snapshot::new(Arc::new(served), Vec::new()))
 }
 
 impl Stage {

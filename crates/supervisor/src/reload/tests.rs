@@ -458,6 +458,8 @@ fn an_address_may_come_back_before_workers_have_left_it() {
         fixture.reload().unwrap();
         assert_eq!(fixture.addresses(), [address]);
     }
+    let missed = fixture.seen.borrow_and_update().take_missed();
+    assert_eq!(missed.len(), 1, "the worker has to leave an address that it has not seen");
     drop(old);
 }
 

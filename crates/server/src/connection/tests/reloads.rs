@@ -91,20 +91,13 @@ async fn a_connection_whose_own_settings_changed_ends_with_its_next_response() {
 #[tokio::test]
 async fn whoever_accepts_follows_a_reload_if_another_listener_cannot_be_used() {
     on_stage(identity, async |stage| {
-        let listening = |socket: std::net::TcpListener| {
-            socket.set_nonblocking(true).unwrap();
-            Listening { socket: Arc::new(socket), sharing: Sharing::Own, index: 0 }
-        };
-        let with = |listeners| {
-            let snapshot = snapshot(&config(&stage.folder), identity);
-            Arc::new(Snapshot { listeners, ..Snapshot::clone(&snapshot) })
-        };
-        let good = listening(std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+        let (good, _) = own_socket();
         // The kernel takes no file into an epoll set.
         let file = std::fs::File::open(stage.folder.path().join("a")).unwrap();
-        let bad = listening(OwnedFd::from(file).into());
-        let first = with(vec![good.clone()]);
-        let second = with(vec![bad, good]);
+        let socket = Arc::new(OwnedFd::from(file).into());
+        let bad = Listening { socket, sharing: Sharing::Own, index: 0 };
+        let first = Arc::new(listening_on(&stage, vec![good.clone()]));
+        let second = Arc::new(listening_on(&stage, vec![bad, good]));
         let mut accepting = Listeners::default();
         let mut tasks = JoinSet::new();
         accepting.follow(&stage.worker, &first, &mut tasks).await.unwrap();
@@ -120,44 +113,77 @@ async fn whoever_accepts_follows_a_reload_if_another_listener_cannot_be_used() {
     .await;
 }
 
+/// A worker that serves without listeners, and has not begun; and the channels for what it is to do.
+fn worker(
+    stage: &Stage,
+) -> (impl Future<Output = io::Result<()>>, watch::Sender<Arc<Snapshot>>, watch::Sender<Shutdown>) {
+    let (snapshots, snapshot) = watch::channel(Arc::new(listening_on(stage, Vec::new())));
+    let (stop, shutdown) = watch::channel(Shutdown::Running);
+    let (_, questions) = mpsc::channel(1);
+    let serving = serve(WorkerSetup {
+        index: 0,
+        cpu: None,
+        snapshot,
+        metrics: Arc::clone(&stage.worker.metrics),
+        log: stage.log.worker(0).unwrap(),
+        shutdown,
+        tx_path_switch: Arc::default(),
+        capabilities: Arc::new(capabilities()),
+        budgets: budgets(),
+        questions,
+    });
+    (serving, snapshots, stop)
+}
+
+fn listening_on(stage: &Stage, listeners: Vec<Listening>) -> Snapshot {
+    let snapshot = snapshot(&config(&stage.folder), identity);
+    Snapshot::new(Arc::clone(&snapshot.served), listeners)
+}
+
+/// A socket of one worker, and its address.
+fn own_socket() -> (Listening, SocketAddr) {
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let address = socket.local_addr().unwrap();
+    (Listening { socket: Arc::new(socket), sharing: Sharing::Own, index: 0 }, address)
+}
+
 #[tokio::test]
 async fn a_stop_that_comes_with_a_reload_ends_its_listeners() {
     on_stage(identity, async |stage| {
-        let with = |listeners| {
-            let snapshot = snapshot(&config(&stage.folder), identity);
-            Arc::new(Snapshot { listeners, ..Snapshot::clone(&snapshot) })
-        };
         // Which of two comes first would be left to chance.
         for _ in 0..16 {
-            let (snapshots, snapshot) = watch::channel(with(Vec::new()));
-            let (stop, shutdown) = watch::channel(Shutdown::Running);
-            let (_asker, questions) = mpsc::channel(1);
-            let mut serving = Box::pin(serve(WorkerSetup {
-                index: 0,
-                cpu: None,
-                snapshot,
-                metrics: Arc::clone(&stage.worker.metrics),
-                log: stage.log.worker(0).unwrap(),
-                shutdown,
-                tx_path_switch: Arc::default(),
-                capabilities: Arc::new(capabilities()),
-                budgets: budgets(),
-                questions,
-            }));
+            let (serving, snapshots, stop) = worker(&stage);
+            let mut serving = Box::pin(serving);
             let context = &mut Context::from_waker(Waker::noop());
             assert!(serving.as_mut().poll(context).is_pending());
-            let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-            socket.set_nonblocking(true).unwrap();
-            let address = socket.local_addr().unwrap();
-            snapshots.send_replace(with(vec![Listening {
-                socket: Arc::new(socket),
-                sharing: Sharing::Own,
-                index: 0,
-            }]));
+            let (socket, address) = own_socket();
+            listening_on(&stage, vec![socket]).put_in_force(&snapshots);
             stop.send_replace(Shutdown::Draining { deadline: Instant::now() });
             serving.await.unwrap();
             std::net::TcpStream::connect(address).unwrap_err();
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_client_of_a_reload_that_came_and_went_before_the_worker_saw_it_is_taken() {
+    on_stage(identity, async |stage| {
+        let (serving, snapshots, stop) = worker(&stage);
+        let mut serving = Box::pin(serving);
+        let context = &mut Context::from_waker(Waker::noop());
+        assert!(serving.as_mut().poll(context).is_pending());
+        let (socket, address) = own_socket();
+        listening_on(&stage, vec![socket]).put_in_force(&snapshots);
+        let client = std::net::TcpStream::connect(address).unwrap();
+        for _ in 0..2 {
+            listening_on(&stage, Vec::new()).put_in_force(&snapshots);
+        }
+        stop.send_replace(Shutdown::Draining { deadline: Instant::now() });
+        serving.await.unwrap();
+        assert!(client.take_error().unwrap().is_none(), "it was reset");
+        std::net::TcpStream::connect(address).unwrap_err();
     })
     .await;
 }
