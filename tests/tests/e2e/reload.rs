@@ -21,3 +21,8 @@ use kettle_tests::environment::has_kernel_tls;
 use kettle_tests::prelude::*;
 use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::Signal;
+
+/// True if this kernel confines what is opened, as kettle itself says it, with the version of what it has.
+fn is_confined(kettle: &Kettle) -> bool {
+    kettle.status("/sandbox").as_str().unwrap().contains("(Landlock")
+}

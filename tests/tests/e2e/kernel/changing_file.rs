@@ -82,6 +82,9 @@ fn what_left_memory_while_a_client_took_nothing_is_brought_back_by_a_thread() {
     let Some(kettle) = Kettle::start_in_kernel(setup.set("limits", "idle_timeout = \"1s\"")) else {
         return;
     };
+    if rustix::fs::statfs(kettle.folder.path("www")).unwrap().f_type == TMPFS_MAGIC {
+        return skip("what lies in tmpfs never leaves memory");
+    }
     let begin = kettle.bytes_read();
     let dialer = Dialer::suite(TLS13_AES_128).reading_slowly().segments(1_400);
     let mut slow = dialer.connect(kettle.address());
@@ -97,7 +100,8 @@ fn what_left_memory_while_a_client_took_nothing_is_brought_back_by_a_thread() {
     assert!(left_bytes > 300_000, "only {left_bytes} bytes wait for the client");
     assert_same(&slow.receive_exactly(BYTES), &content(BYTES), "slow");
     let read_bytes = kettle.bytes_read() - paused;
-    assert!(read_bytes >= 2 * left_bytes, "{read_bytes} bytes were read for {left_bytes}");
+    // Without the thread it would be once. What shares a folio with a page that waits in the socket has not left.
+    assert!(read_bytes >= left_bytes / 4 * 5, "{read_bytes} bytes were read for {left_bytes}");
 }
 
 /// Takes a file out of the page cache.
@@ -112,3 +116,6 @@ fn begin_download(client: &mut Client) {
     client.send(&get("/large")).unwrap();
     assert_eq!(client.response_head().announced_bytes(), LARGE);
 }
+
+/// The type of tmpfs in statfs(2).
+const TMPFS_MAGIC: i64 = 0x0102_1994;
