@@ -267,12 +267,48 @@ pub fn is_lost(fd: BorrowedFd<'_>) -> io::Result<bool> {
 /// open a connection are dropped, as by a full network, and their clients send them again after a second. Listening that ends at
 /// once resets both, since Linux has no other way to refuse a connection before it waits.
 ///
-/// Accepted connections inherit the filter, which has nothing to drop there.
+/// A filter does that, which accepted connections inherit, and which has nothing to drop there. Newer kernels ask for
+/// `CAP_NET_ADMIN` before they take one of a TCP socket (seen on 6.1.176 and 6.18.44). Without that it is the least number of hops
+/// that a segment has left, which no client's has. Those that are accepted inherit this, too, and are to be told to [`hear_all`];
+/// what their clients said meanwhile is sent again.
 ///
 /// # Errors
-/// The error of `setsockopt(SO_ATTACH_FILTER)`: no memory for it.
-pub fn take_no_new(fd: BorrowedFd<'_>) -> io::Result<()> {
-    SockRef::from(&fd).attach_filter(&OPENS_NOTHING)
+/// The error of setsockopt(2): no memory for a filter.
+pub fn take_no_new(fd: BorrowedFd<'_>) -> io::Result<Held> {
+    match SockRef::from(&fd).attach_filter(&OPENS_NOTHING) {
+        Ok(()) => Ok(Held::ByFilter),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            set_hops_left_min(fd, u8::MAX).map(|()| Held::ByHops)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The way in which new connections are [held off](take_no_new).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// Their first segment is dropped.
+    ByFilter,
+    /// All segments of their clients are dropped.
+    ByHops,
+}
+
+/// Lets a connection hear its client that was accepted from a socket that takes no new ones.
+///
+/// # Errors
+/// The error of setsockopt(2): the socket is a Unix socket.
+pub fn hear_all(fd: BorrowedFd<'_>) -> io::Result<()> {
+    set_hops_left_min(fd, 0)
+}
+
+/// Sets the least number of hops that a segment has left, for others to be dropped: clients begin with 64, 128 or at most 255, of
+/// which each router takes one (RFC 5082).
+fn set_hops_left_min(fd: BorrowedFd<'_>, hops: u8) -> io::Result<()> {
+    let value = i32::from(hops).to_ne_bytes();
+    match SockRef::from(&fd).domain()? {
+        Domain::IPV6 => option::set(fd, libc::IPPROTO_IPV6, libc::IPV6_MINHOPCOUNT, &value),
+        _ => option::set(fd, libc::IPPROTO_IP, libc::IP_MINTTL, &value),
+    }
 }
 
 /// Ends listening on a socket, even where other descriptors of it stay open. Connections that wait in it are reset.

@@ -11,7 +11,8 @@ use std::sync::{Arc, Once};
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
-use kettle_kernel::{process, socket};
+use kettle_kernel::process;
+use kettle_kernel::socket::{self, Held};
 use kettle_runtime::clock::OnceASecond;
 use kettle_runtime::deadlines::TICK;
 use kettle_runtime::disk;
@@ -279,10 +280,13 @@ impl AcceptLoop {
     fn retire(self, worker: &Rc<WorkerState>, time: Duration, retiring: &mut JoinSet<()>) {
         // The process that started this one with a socket goes on listening on it.
         let is_inherited = matches!(self.listening.sharing, Sharing::Inherited);
-        if matches!(self.listening.sharing, Sharing::Own)
-            && let Err(error) = socket::take_no_new(self.listening.socket.as_fd())
-        {
-            tracing::warn!(%error, "clients that connect just now may be reset");
+        if matches!(self.listening.sharing, Sharing::Own) {
+            match socket::take_no_new(self.listening.socket.as_fd()) {
+                Ok(Held::ByFilter) => {}
+                // What it accepted would not hear its client.
+                Ok(Held::ByHops) => self.task.abort(),
+                Err(error) => tracing::warn!(%error, "clients that connect just now may be reset"),
+            }
         }
         if is_inherited || time.is_zero() {
             return self.end(worker);
@@ -303,7 +307,8 @@ impl AcceptLoop {
             return;
         }
         let socket = self.listening.socket.as_fd();
-        let (waiting, end) = take_waiting(|| socket::accept(socket));
+        let heard = |(client, _): &(std::net::TcpStream, _)| _ = socket::hear_all(client.as_fd());
+        let (waiting, end) = take_waiting(|| socket::accept(socket).inspect(heard));
         if let Some(error) = end {
             tracing::warn!(%error, "connections that wait in a socket that retires are lost");
             worker.metrics.connection_rejected(ACCEPT_FAILED);

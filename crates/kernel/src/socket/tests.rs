@@ -126,31 +126,37 @@ fn a_socket_stops_listening_though_another_descriptor_of_it_is_open() {
 #[test]
 fn a_socket_that_takes_no_new_connections_keeps_those_that_wait_or_have_begun() {
     for host in ["127.0.0.1:0", "[::1]:0"] {
-        let [whole, deferring] = [(); 2].map(|()| listen(host.parse().unwrap(), 16).unwrap());
-        let second = 1_i32.to_ne_bytes();
-        let defer = libc::TCP_DEFER_ACCEPT;
-        option::set(deferring.as_fd(), libc::IPPROTO_TCP, defer, &second).unwrap();
-        let connect = |to: &TcpListener| TcpStream::connect(to.local_addr().unwrap()).unwrap();
-        let waiting = connect(&whole);
-        let mut begun = connect(&deferring);
-        for listener in [&whole, &deferring] {
-            take_no_new(listener.as_fd()).unwrap();
-            let address = listener.local_addr().unwrap();
-            let refused = TcpStream::connect_timeout(&address, Duration::from_millis(50));
-            assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::TimedOut);
-        }
-        assert_eq!(accept(whole.as_fd()).unwrap().1, Some(waiting.local_addr().unwrap()));
-        let none = accept(deferring.as_fd()).unwrap_err();
-        assert_eq!(none.kind(), io::ErrorKind::WouldBlock);
-        begun.write_all(b"hello").unwrap();
-        loopback::wait_readable(deferring.as_fd()).unwrap();
-        let (mut accepted, _) = accept(deferring.as_fd()).unwrap();
-        accepted.set_nonblocking(false).unwrap();
-        drop(begun);
-        let mut received = String::new();
-        accepted.read_to_string(&mut received).unwrap();
-        assert_eq!(received, "hello");
+        holds_off(host, |fd| take_no_new(fd).map(|_| ()));
+        holds_off(host, |fd| set_hops_left_min(fd, u8::MAX));
     }
+}
+
+fn holds_off(host: &str, hold: impl Fn(BorrowedFd<'_>) -> io::Result<()>) {
+    let [whole, deferring] = [(); 2].map(|()| listen(host.parse().unwrap(), 16).unwrap());
+    let second = 1_i32.to_ne_bytes();
+    let defer = libc::TCP_DEFER_ACCEPT;
+    option::set(deferring.as_fd(), libc::IPPROTO_TCP, defer, &second).unwrap();
+    let connect = |to: &TcpListener| TcpStream::connect(to.local_addr().unwrap()).unwrap();
+    let waiting = connect(&whole);
+    let mut begun = connect(&deferring);
+    for listener in [&whole, &deferring] {
+        hold(listener.as_fd()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let refused = TcpStream::connect_timeout(&address, Duration::from_millis(50));
+        assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+    assert_eq!(accept(whole.as_fd()).unwrap().1, Some(waiting.local_addr().unwrap()));
+    let none = accept(deferring.as_fd()).unwrap_err();
+    assert_eq!(none.kind(), io::ErrorKind::WouldBlock);
+    begun.write_all(b"hello").unwrap();
+    loopback::wait_readable(deferring.as_fd()).unwrap();
+    let (mut accepted, _) = accept(deferring.as_fd()).unwrap();
+    accepted.set_nonblocking(false).unwrap();
+    hear_all(accepted.as_fd()).unwrap();
+    drop(begun);
+    let mut received = String::new();
+    accepted.read_to_string(&mut received).unwrap();
+    assert_eq!(received, "hello");
 }
 
 #[test]
