@@ -52,7 +52,6 @@ pub(crate) fn folders() -> impl Iterator<Item = u16> {
     0..1 << FOLDER_BITS
 }
 
-/// Returns the name of a folder.
 pub(crate) fn folder_name(number: u16) -> String {
     let mut name = String::with_capacity(FOLDER_BYTES);
     push_folder_name(&mut name, number);

@@ -23,7 +23,6 @@ impl Name {
         Self { key: truncated(Sha256::digest(key.as_bytes())), variant: [0; HASH_BYTES] }
     }
 
-    /// That of an object with this head.
     pub(crate) fn of_object(head: &ObjectHead) -> Self {
         let first = Self::of_key(&head.key);
         if head.vary.is_empty() { first } else { first.variant(&head.vary) }

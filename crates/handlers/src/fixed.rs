@@ -19,7 +19,6 @@ pub struct Fixed {
     body: Option<Bytes>,
     text: Option<Text>,
     media_type: Option<String>,
-    /// The type that the path says.
     by_path: Option<ContentTypes>,
     /// Those of further lines.
     more_types: Vec<String>,

@@ -47,7 +47,6 @@ pub enum Stopped {
     Gone,
 }
 
-/// The answer of the service.
 enum ServiceAnswer {
     Yes {
         head: ResponseHead<Bytes>,

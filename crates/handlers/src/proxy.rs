@@ -76,7 +76,6 @@ pub struct ProxyRoute {
     early_hints: EarlyHints,
     /// True if a request says nothing but its path and that this is signed.
     pub(crate) is_signed: bool,
-    /// The source of its words.
     words: WordSource,
     /// The way servers get slashes in a row.
     slash_runs: SlashRuns,

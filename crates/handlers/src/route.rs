@@ -87,7 +87,6 @@ pub struct Site {
     error_pages: BTreeMap<u16, ErrorPage>,
     /// Which log has its lines, where the route does not say it.
     log: Destination,
-    /// The source of words.
     words: WordSource,
     /// The steps before a route is looked for.
     before: AllBefore,

@@ -165,7 +165,6 @@ pub(crate) fn argument<'q>(query: &'q str, name: &str) -> Option<&'q [u8]> {
     query.as_bytes().split(|byte| *byte == b'&').find_map(|pair| value_of(pair, name))
 }
 
-/// The value of a pair with this name.
 fn value_of<'p>(pair: &'p [u8], name: &str) -> Option<&'p [u8]> {
     pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=")
 }

@@ -269,7 +269,6 @@ pub fn invalidates(method: &str, status: u16) -> bool {
     !matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE") && matches!(status, 200..=399)
 }
 
-/// The values of all lines of a name.
 pub(crate) fn values<'f>(fields: FieldLines<'f>, name: &str) -> impl Iterator<Item = &'f [u8]> {
     let is_it = move |line: &&(&[u8], &[u8])| line.0.eq_ignore_ascii_case(name.as_bytes());
     fields.iter().filter(is_it).map(|(_, value)| *value)

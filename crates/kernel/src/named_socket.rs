@@ -153,7 +153,6 @@ pub(crate) fn identity(path: &Path) -> io::Result<(u64, u64)> {
     Ok((metadata.dev(), metadata.ino()))
 }
 
-/// Removes a file if it is this one.
 pub(crate) fn remove(path: &Path, file: (u64, u64)) -> io::Result<()> {
     match identity(path) {
         Ok(found) if found == file => std::fs::remove_file(path),

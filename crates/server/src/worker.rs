@@ -283,7 +283,7 @@ impl AcceptLoop {
         if matches!(self.listening.sharing, Sharing::Own) {
             match socket::take_no_new(self.listening.socket.as_fd()) {
                 Ok(Held::ByFilter) => {}
-                // What it accepted would not hear its client.
+                // A connection accepted by it would not hear its client.
                 Ok(Held::ByHops) => self.task.abort(),
                 Err(error) => tracing::warn!(%error, "clients that connect just now may be reset"),
             }

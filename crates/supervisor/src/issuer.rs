@@ -330,7 +330,6 @@ impl Issuer {
         is_due
     }
 
-    /// Returns its counters.
     pub(crate) fn counters(&self) -> &AcmeCounters {
         &self.counters
     }

@@ -88,7 +88,6 @@ impl Origin {
         }
     }
 
-    /// Returns the coding of a body that is announced with this framing.
     pub(super) fn body_coding(&self, framing: BodyFraming) -> BodyCoding {
         match self {
             Self::FastCgi(_) => BodyCoding::Records,

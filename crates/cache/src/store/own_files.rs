@@ -80,7 +80,6 @@ pub(super) fn put_aside(directory: BorrowedFd<'_>, path: &str, aside: &str) -> R
     Ok(())
 }
 
-/// All of a small file.
 pub(super) enum SmallFile {
     Missing,
     /// Not written by us.

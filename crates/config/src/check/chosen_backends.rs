@@ -35,7 +35,6 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     check_number(config, routes(), reader);
 }
 
-/// Each text is the name of a backend.
 fn check_texts(number: usize, map: &Map, backends: &mut Names<'_>, reader: &mut Reader<'_>) {
     let values = map.values.iter().map(|(key, said)| (format!("values.{key}"), said));
     let expressions = map.regex.iter().map(|(key, said)| (format!("regex.{}", key.as_str()), said));

@@ -95,7 +95,6 @@ impl Site {
         self.patterns.get(name)
     }
 
-    /// True if this is one of its names.
     pub(crate) fn is_named(&self, name: &str) -> bool {
         self.names.iter().any(|own| own.value == name)
     }

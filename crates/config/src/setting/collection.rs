@@ -206,7 +206,6 @@ pub(crate) fn backends_by_alpn() -> TextTable<Vec<(String, Located<String>)>> {
     }
 }
 
-/// The values of a map for texts.
 pub(crate) fn map_values() -> TextTable<Vec<(String, FieldTemplate)>> {
     TextTable {
         keys: &rules::ANY_TEXT,

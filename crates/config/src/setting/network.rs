@@ -220,7 +220,6 @@ impl fmt::Display for Network {
     }
 }
 
-/// The first address with the same first bits.
 fn first_of(address: IpAddr, prefix_bits: u8) -> IpAddr {
     let prefix_bits = u32::from(prefix_bits);
     match address {

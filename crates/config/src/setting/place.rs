@@ -45,7 +45,6 @@ pub(crate) fn path() -> PathSetting {
     PathSetting { default: "" }
 }
 
-/// A path with a default.
 pub(crate) fn plain_path(default: &'static str) -> PathSetting {
     PathSetting { default }
 }

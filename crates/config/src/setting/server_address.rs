@@ -122,7 +122,6 @@ static SERVER_ADDRESS: TextRule = TextRule {
     read: |text| parse(text).map(|address| address.to_string()),
 };
 
-/// The address of a server, with its place in the file.
 pub(crate) fn located_server_address() -> WithPlace<Read<ServerAddress>> {
     let read = |text: &str| parse(text).ok();
     located(Read { rule: &SERVER_ADDRESS, read, none: ServerAddress::default })

@@ -95,7 +95,6 @@ pub(crate) fn located_text(rule: &'static TextRule) -> WithPlace<Text> {
     located(text(rule, ""))
 }
 
-/// A text, or `"off"` for none.
 pub(crate) fn text_or_off(rule: &'static TextRule, default: &'static str) -> TextOrOff {
     TextOrOff { text: Text { rule, default } }
 }

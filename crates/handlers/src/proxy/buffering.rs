@@ -43,7 +43,6 @@ pub(super) struct Replaced {
 }
 
 impl Replaced {
-    /// That of a route.
     pub(super) fn of(route: &Route) -> Self {
         Self {
             method: route.backend_method,

@@ -25,7 +25,6 @@ pub(super) enum Upload {
     Answered(ResponseHead<Bytes>),
     /// The server's response begins, and the body is to go on beside it.
     Concurrent {
-        /// The head.
         head: ResponseHead<Bytes>,
         /// The part of the last piece that the server has not taken yet.
         unsent: Vec<u8>,

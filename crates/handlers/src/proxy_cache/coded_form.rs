@@ -22,7 +22,6 @@ use crate::files::object::{ReadyForm, ReadyObject};
 /// The knowledge of an object in a coding.
 #[derive(Debug)]
 pub enum CodedForm {
-    /// Its body.
     Smaller(Body),
     /// The coding makes it no smaller.
     NoSmaller,

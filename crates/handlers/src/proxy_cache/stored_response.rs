@@ -50,7 +50,6 @@ impl<'k> StoredResponse<'k> {
         Self { head: &object.head, object: Some(object), source, bytes }
     }
 
-    /// One that arrives.
     pub(super) fn arriving(
         head: &'k ObjectHead,
         body: &FetchBody,

@@ -285,7 +285,6 @@ impl<R: Clone> Rules<R> {
         Self { rules: rules.into(), index, choice }
     }
 
-    /// The first rule for a path that holds.
     fn first(&self, path: &str, holds: impl Fn(&R) -> bool) -> Option<&R> {
         let fits = |number: usize| {
             let rule = self.rules.get(number);

@@ -41,7 +41,6 @@ impl Flood {
         self.sent_bytes = sent_bytes;
     }
 
-    /// Counts a frame.
     pub(super) fn count(&mut self, head: FrameHead) {
         let counter = match head.kind {
             DATA if head.payload_bytes == 0 && !head.has(END_STREAM) => &mut self.empty_data,

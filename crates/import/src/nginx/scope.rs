@@ -24,7 +24,6 @@ impl<'t> Scope<'t> {
         Self(blocks)
     }
 
-    /// That of a location in this one.
     pub(super) fn with_location(&self, location: &'t Directive) -> Self {
         self.with(location.inner())
     }
@@ -95,7 +94,6 @@ pub(super) fn put_places_last(block: &mut [Directive]) {
     block.iter_mut().filter_map(|it| it.block.as_mut()).for_each(|it| put_places_last(it));
 }
 
-/// Returns the directives before the places of a block.
 pub(super) fn before_places(block: &[Directive]) -> &[Directive] {
     block.get(..block.partition_point(|it| !is_place(it))).unwrap_or(block)
 }

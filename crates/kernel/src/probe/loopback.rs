@@ -37,7 +37,6 @@ pub(crate) fn wait_readable(fd: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// One record as it is on the wire.
 pub(crate) struct WireRecord {
     pub(crate) content_type: u8,
     pub(crate) fragment: Vec<u8>,

@@ -37,7 +37,6 @@ impl Http1State {
 enum ReceivedHead {
     /// Less than its head.
     Part,
-    /// Its head, and how its body is framed.
     Head(Box<Head>, BodyFraming),
     /// A request that cannot be answered but with an error: the head as far as it is one, and the status.
     Refused(Option<Box<Head>>, u16),

@@ -98,7 +98,6 @@ pub(crate) trait ClientSide<'u> {
     /// The same, to change it.
     fn sending_mut(&mut self) -> &mut Sending<'u>;
 
-    /// Its worker.
     fn worker(&self) -> &'u WorkerState {
         self.sending().worker
     }

@@ -45,7 +45,6 @@ enum Access {
     Here,
     /// By the worker, once a thread has brought them into the page cache.
     Cold,
-    /// By a thread.
     OnThread,
 }
 

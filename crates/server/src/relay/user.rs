@@ -168,7 +168,6 @@ impl Direction {
         Poll::Ready(Ok(()))
     }
 
-    /// From a socket into the queue.
     pub(super) fn receive_into_queue(&mut self, from: &Socket) -> Result<(), Fault> {
         SCRATCH.with_borrow_mut(|scratch| {
             if let Some(received) = self.receive(from, scratch)? {

@@ -18,7 +18,6 @@ use super::client_auth::LoadedClientAuth;
 use super::identities::LoadedIdentities;
 use super::policy;
 
-/// The source of all acceptors.
 pub(super) struct AcceptorSource<'a> {
     pub(super) config: &'a Config,
     pub(super) reach: &'a Reach<'a>,

@@ -150,7 +150,6 @@ pub(crate) fn files_read(config: &Config) -> impl Iterator<Item = Cow<'_, Path>>
 
 /// Something the serving user must be able to do.
 pub(crate) struct Need<'c> {
-    /// The position of that.
     pub(crate) at: Position,
     /// With what.
     pub(crate) path: Cow<'c, Path>,

@@ -81,7 +81,6 @@ fn user_space_has_its_reason() {
     assert_eq!(configured, "TLS: user space — as configured");
 }
 
-/// The line of listeners of these kinds.
 fn line_of(kinds: Vec<ListenerKind>) -> String {
     let mut config = config(TxPathChoice::Auto);
     let listener = config.listeners.remove(0);

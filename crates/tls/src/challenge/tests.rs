@@ -22,7 +22,6 @@ fn client(protocols: &[&str]) -> ClientConfig {
     client
 }
 
-/// Acceptors that answer challenges, and these.
 fn answering() -> (Acceptors, Challenges) {
     let mut acceptors = acceptors();
     let challenges = Challenges::default();

@@ -88,7 +88,6 @@ fn what_is_no_record_is_refused_from_its_header() {
     assert_eq!(whole_record_bytes(&[23, 3, 3, 0xff, 0xff]), Err(RecordError::Overflow));
 }
 
-/// A TLS 1.3 record with this content, type and padding.
 fn padded_record(content: &[u8], content_type: u8, padding: usize) -> Vec<u8> {
     RawSealer::new(&keys(FORMS[0], 0)).seal(content_type, content, padding)
 }

@@ -291,7 +291,6 @@ pub(super) fn poll_drain(
     })
 }
 
-/// One read.
 pub(super) fn poll_read(
     socket: &TcpStream,
     context: &mut Context<'_>,

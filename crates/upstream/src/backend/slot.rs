@@ -99,7 +99,6 @@ impl Backend {
         Choice::Full
     }
 
-    /// Takes a slot on this server, if it has one.
     pub(super) fn take_of(&self, index: usize, server: &Arc<Server>) -> Option<Slot> {
         let server = Arc::clone(server);
         let shared = Arc::clone(&self.shared);

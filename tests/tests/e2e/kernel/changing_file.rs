@@ -100,7 +100,7 @@ fn what_left_memory_while_a_client_took_nothing_is_brought_back_by_a_thread() {
     assert!(left_bytes > 300_000, "only {left_bytes} bytes wait for the client");
     assert_same(&slow.receive_exactly(BYTES), &content(BYTES), "slow");
     let read_bytes = kettle.bytes_read() - paused;
-    // Without the thread it would be once. What shares a folio with a page that waits in the socket has not left.
+    // Without the thread it would be once. A page that shares a folio with one in the socket stays.
     assert!(read_bytes >= left_bytes / 4 * 5, "{read_bytes} bytes were read for {left_bytes}");
 }
 

@@ -29,7 +29,6 @@ fn parts(stream: TokenStream) -> Vec<Vec<TokenTree>> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-/// The one name that a pattern is.
 fn name(pattern: &[TokenTree]) -> Option<String> {
     match pattern {
         [TokenTree::Ident(name)] => Some(name.to_string()),

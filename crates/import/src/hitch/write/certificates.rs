@@ -51,7 +51,6 @@ impl Writer<'_> {
         pem_files.iter().map(one).collect()
     }
 
-    /// The files of `pem-dir` in their order.
     fn pem_dir(&mut self) -> Vec<PemFile> {
         let Some(dir) = self.model.settings.text("pem-dir") else { return Vec::new() };
         let folder = self.surroundings.folder().join(&dir.text);

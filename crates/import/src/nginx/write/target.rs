@@ -7,7 +7,6 @@ use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::field;
 
-/// The target.
 pub(super) struct Target<'t> {
     pub(super) name: String,
     pub(super) upstream: Option<&'t Directive>,

@@ -135,7 +135,6 @@ pub(super) fn capabilities() -> Arc<Capabilities> {
     Arc::clone(PROBED.get_or_init(|| Arc::new(Capabilities::run())))
 }
 
-/// The tunnel's side of a connection, and its peer.
 pub(super) async fn connection(kind: Kind, is_accepted: bool) -> (Side, Peer) {
     if kind == Unix {
         let (near, far) = UnixStream::pair().expect("a pair");

@@ -19,7 +19,6 @@ pub enum Order {
 }
 
 pub trait Peer: Sync {
-    /// Sends all of it.
     fn send(&self, bytes: &[u8]);
     /// Says that this was all.
     fn end(&self);
