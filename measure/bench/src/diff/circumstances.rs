@@ -63,7 +63,6 @@ fn facts(machine: &Machine) -> [(&'static str, String); 11] {
     ]
 }
 
-/// The version of each subject.
 fn versions(results: &Results) -> BTreeMap<&str, &str> {
     let subjects = results.subjects.iter();
     subjects.map(|subject| (subject.name.as_str(), subject.version.as_str())).collect()

@@ -104,14 +104,14 @@ impl Mix {
         let mut of_flood = None;
         let mut measured = bench.measure_by(server, &bulk, key, |on_progress| {
             let Some(flood) = &flood else {
-                return Ok(client::run_with(&bulk, stop.now(), on_progress)?);
+                return Ok(client::run_with(&bulk, &stop.now, on_progress)?);
             };
             // The flood is not to outlive bulk transfers that failed.
             let is_over = AtomicBool::new(false);
             std::thread::scope(|scope| {
                 let flooding = scope.spawn(|| client::run_with(flood, &is_over, &mut |_| {}));
-                let outcome = client::run_with(&bulk, stop.now(), on_progress);
-                if outcome.is_err() || stop.now().load(Ordering::Relaxed) {
+                let outcome = client::run_with(&bulk, &stop.now, on_progress);
+                if outcome.is_err() || stop.now.load(Ordering::Relaxed) {
                     is_over.store(true, Ordering::Relaxed);
                 }
                 let flooded =

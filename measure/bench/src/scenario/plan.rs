@@ -70,7 +70,7 @@ pub fn interleaved<T>(rounds: u32, subjects: &[T]) -> impl Iterator<Item = (u32,
 #[derive(Clone, Debug, Default)]
 pub struct Remaining {
     planned: usize,
-    there: usize,
+    pub there: usize,
     /// The time that a sample was said to take, before any was seen.
     expected: Duration,
     /// The times that samples took in this run, with everything around them.
@@ -86,10 +86,6 @@ impl Remaining {
     pub fn took(&mut self, time: Duration) {
         self.there += 1;
         self.seen.push(time);
-    }
-
-    pub fn there(&self) -> usize {
-        self.there
     }
 
     /// Samples in all.

@@ -136,7 +136,7 @@ fn measure(
     let end = End::Requests { count: count.div_ceil(at_once), at_most: BEFORE_MAX };
     let before = Load { end, warm_up: Duration::ZERO, ..load(of) };
     let load = load(size);
-    client::run_with(&before, bench.stop.now(), &mut |_| {})?;
+    client::run_with(&before, &bench.stop.now, &mut |_| {})?;
     bench.measure(server, &load, key)
 }
 

@@ -204,7 +204,7 @@ impl Bench<'_> {
     ) -> Result<Measured, BenchError> {
         let stop = self.stop;
         self.measure_by(server, load, key, |on_progress| {
-            Ok(client::run_with(load, stop.now(), on_progress)?)
+            Ok(client::run_with(load, &stop.now, on_progress)?)
         })
     }
 
@@ -230,7 +230,7 @@ impl Bench<'_> {
                     subject: &server.name,
                     place: &place,
                     round: key.round,
-                    samples: remaining.there(),
+                    samples: remaining.there,
                     samples_planned: remaining.planned(),
                     left: remaining.left(progress.elapsed),
                     progress: *progress,
@@ -239,7 +239,7 @@ impl Bench<'_> {
             on_progress(&Progress::default());
             client(&mut on_progress)?
         };
-        if self.stop.now().load(Ordering::Relaxed) {
+        if self.stop.now.load(Ordering::Relaxed) {
             return Err(BenchError::Stopped);
         }
         let is_whole = load.warm_up.is_zero();

@@ -12,7 +12,8 @@ use tokio::signal::unix::{SignalKind, signal};
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     after_sample: Arc<AtomicBool>,
-    now: Arc<AtomicBool>,
+    /// Set when the sample that is being taken should end too.
+    pub now: Arc<AtomicBool>,
 }
 
 impl Stop {
@@ -67,11 +68,6 @@ impl Stop {
     pub fn asked(&self) -> &AtomicBool {
         &self.after_sample
     }
-
-    /// Set when the sample that is being taken should end too.
-    pub fn now(&self) -> &AtomicBool {
-        &self.now
-    }
 }
 
 #[cfg(test)]
@@ -85,8 +81,8 @@ mod tests {
         assert!(!stop.is_asked());
         other.ask();
         assert!(stop.is_asked());
-        assert!(!stop.now().load(Ordering::Relaxed));
+        assert!(!stop.now.load(Ordering::Relaxed));
         other.ask();
-        assert!(stop.now().load(Ordering::Relaxed));
+        assert!(stop.now.load(Ordering::Relaxed));
     }
 }

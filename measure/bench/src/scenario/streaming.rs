@@ -122,7 +122,7 @@ impl Stream<'_> {
                 }
                 on_progress(progress);
             };
-            Ok(client::run_with(&load, stop.now(), &mut look)?)
+            Ok(client::run_with(&load, &stop.now, &mut look)?)
         })?;
         let outcome = &measured.outcome;
         let bytes = outcome.body_bytes as f64;

@@ -93,7 +93,6 @@ fn places<'s>(samples: &[&'s Sample], figure: &Figure) -> (Vec<&'s str>, Vec<&'s
     (subjects, distinct(with().map(|sample| &sample.point)))
 }
 
-/// A figure of each round.
 fn values(samples: &[&Sample], figure: &Figure, subject: &str, point: &Point) -> Vec<f64> {
     let of_cell = samples.iter().filter(|it| it.subject == subject && it.point == *point);
     of_cell.filter_map(|it| it.figures.get(figure.name).copied()).collect()

@@ -206,7 +206,7 @@ impl Under<'_> {
         };
         seen.extend(own.iter().copied());
         let RampSummary { mut figures, mut warnings } =
-            RampSummary::of(Ramp { steps: planner.steps(), why, own: &own, all: seen });
+            RampSummary::of(Ramp { steps: &planner.steps, why, own: &own, all: seen });
         figures.extend(on_wire);
         warnings.extend(bench.cores.warnings.iter().cloned());
         bench.record(Sample { warnings, ..summary.sample(figures) }, began.elapsed())

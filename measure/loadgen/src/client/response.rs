@@ -58,7 +58,6 @@ impl Response {
         }
     }
 
-    /// Begins with a new connection.
     pub(super) fn begin(&mut self, is_http2: bool) {
         self.http2 = is_http2.then(Box::default);
     }

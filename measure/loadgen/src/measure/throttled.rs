@@ -32,7 +32,6 @@ impl Throttled {
         }
     }
 
-    /// From the earlier moment to this one.
     pub(super) fn since(self, earlier: Self) -> Self {
         Self {
             by_heat: self.by_heat.saturating_sub(earlier.by_heat),

@@ -50,7 +50,7 @@ fn held(
         planner.record(step);
         last = Some(measured.sample(&key));
     }
-    let held = most(planner.steps());
+    let held = most(&planner.steps);
     if let Some(sample) = last.filter(|_| held > 0.0) {
         let figures = [(FIGURE.to_owned(), held)].into();
         bench.record_part(Sample { figures, histogram: None, ..sample })?;

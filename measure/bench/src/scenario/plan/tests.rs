@@ -53,7 +53,7 @@ fn the_time_left_follows_what_samples_took() {
     assert_eq!(remaining.left(Duration::from_secs(2)), Duration::from_secs(28));
     remaining.took(Duration::from_secs(7));
     assert_eq!(remaining.left(Duration::ZERO), Duration::from_secs(35));
-    assert_eq!((remaining.there(), remaining.planned()), (5, 10));
+    assert_eq!((remaining.there, remaining.planned()), (5, 10));
 }
 
 #[test]

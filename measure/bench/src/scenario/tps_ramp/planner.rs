@@ -43,7 +43,7 @@ pub enum Why {
 pub struct Planner {
     slope: Slope,
     /// One step a rate, in order of rates.
-    steps: Vec<Step>,
+    pub steps: Vec<Step>,
     taken: usize,
     phase: Phase,
 }
@@ -94,11 +94,6 @@ impl Planner {
             Some(same) if same.rate == step.rate => *same = step,
             _ => self.steps.insert(at, step),
         }
-    }
-
-    /// The steps that count, one a rate, in order of rates.
-    pub fn steps(&self) -> &[Step] {
-        &self.steps
     }
 
     fn up(&self) -> Next {

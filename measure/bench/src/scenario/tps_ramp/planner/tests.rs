@@ -62,9 +62,9 @@ fn a_step_that_was_disturbed_is_repeated_and_the_ramp_goes_on() {
         step
     });
     assert_eq!(why, Why::Found);
-    assert!(Points::of(planner.steps()).max > 950.0);
+    assert!(Points::of(&planner.steps).max > 950.0);
     // The repeated step took the place of the first.
-    assert!(planner.steps().iter().all(|step| step.rate != 200.0 || step.mean_us < 1e6));
+    assert!(planner.steps.iter().all(|step| step.rate != 200.0 || step.mean_us < 1e6));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_ramp_ends_at_the_highest_rate_allowed() {
     let slope = Slope { rate_max: 300.0, ..SLOPE };
     let (planner, why) = ramp(slope, |rate| fluid(1000.0, rate));
     assert_eq!(why, Why::RateMax);
-    assert_eq!(planner.steps().last().map(|step| step.rate), Some(300.0));
+    assert_eq!(planner.steps.last().map(|step| step.rate), Some(300.0));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_client_that_gives_way_first_is_said_so() {
     let (planner, why) =
         ramp(SLOPE, |rate| Step { is_client_limited: rate > 500.0, ..fluid(10_000.0, rate) });
     assert_eq!(why, Why::ClientLimited);
-    let points = Points::of(planner.steps());
+    let points = Points::of(&planner.steps);
     assert!(points.within.iter().all(|(_, rate)| (470.0..=500.0).contains(rate)));
 }
 
@@ -88,7 +88,7 @@ fn a_client_that_gives_way_first_is_said_so() {
 fn a_slow_server_is_looked_for_below_the_first_rate() {
     let (planner, why) = ramp(SLOPE, |rate| fluid(7.0, rate));
     assert_eq!(why, Why::Found);
-    let slowest = planner.steps().first().map(|step| step.rate);
+    let slowest = planner.steps.first().map(|step| step.rate);
     assert!(slowest.is_some_and(|rate| rate < 7.0));
 }
 
@@ -117,7 +117,7 @@ fn bounds_with_different_knees_are_each_found() {
         |rate: f64| Step { mean_us: rate * 200.0, p99_us: rate * 400.0, ..fluid(4000.0, rate) };
     let (planner, why) = ramp(SLOPE, server);
     assert_eq!(why, Why::Found);
-    let points = Points::of(planner.steps());
+    let points = Points::of(&planner.steps);
     for (bound, knee) in
         [(Bound::P99Of100, 250.0), (Bound::Mean100, 500.0), (Bound::Mean500, 2500.0)]
     {
@@ -136,7 +136,7 @@ proptest! {
         let slope = Slope { growth, resolution, steps_max: 200, ..SLOPE };
         let (planner, why) = ramp(slope, |rate| fluid(capacity, rate));
         prop_assert_eq!(why, Why::Found);
-        let points = Points::of(planner.steps());
+        let points = Points::of(&planner.steps);
         let (_, most) = points.within.iter().find(|(of, _)| *of == Bound::Loss1000).unwrap();
         // A step may run a little over the capacity before it is seen not to keep up.
         prop_assert!(*most <= capacity * 1.05 && *most >= capacity / resolution / 1.05, "{}", most);
@@ -161,6 +161,6 @@ proptest! {
         prop_assert!(rates.len() <= slope.steps_max);
         prop_assert!(rates.iter().all(|rate| rate.is_finite() && *rate > 0.0 && *rate <= slope.rate_max));
         let distinct: BTreeSet<_> = rates.iter().map(|rate| rate.to_bits()).collect();
-        prop_assert_eq!(distinct.len(), planner.steps().len());
+        prop_assert_eq!(distinct.len(), planner.steps.len());
     }
 }
