@@ -19,7 +19,7 @@ fn excess(tree: &Tree, lines_max: usize) -> Option<Violation> {
 }
 
 /// Lower it with each reduction.
-const RUST_LINES_MAX: usize = 270_080;
+const RUST_LINES_MAX: usize = 270_070;
 
 #[cfg(test)]
 mod tests;
