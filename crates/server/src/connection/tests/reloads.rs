@@ -113,14 +113,14 @@ async fn whoever_accepts_follows_a_reload_if_another_listener_cannot_be_used() {
     .await;
 }
 
-/// A worker that serves without listeners, and has not begun; and the channels for what it is to do.
+/// A worker that serves without listeners, and has begun; and the channels for what it is to do.
 fn worker(
     stage: &Stage,
 ) -> (impl Future<Output = io::Result<()>>, watch::Sender<Arc<Snapshot>>, watch::Sender<Shutdown>) {
     let (snapshots, snapshot) = watch::channel(Arc::new(listening_on(stage, Vec::new())));
     let (stop, shutdown) = watch::channel(Shutdown::Running);
     let (_, questions) = mpsc::channel(1);
-    let serving = serve(WorkerSetup {
+    let mut serving = Box::pin(serve(WorkerSetup {
         index: 0,
         cpu: None,
         snapshot,
@@ -131,7 +131,9 @@ fn worker(
         capabilities: Arc::new(capabilities()),
         budgets: budgets(),
         questions,
-    });
+    }));
+    let context = &mut Context::from_waker(Waker::noop());
+    assert!(serving.as_mut().poll(context).is_pending());
     (serving, snapshots, stop)
 }
 
@@ -154,9 +156,6 @@ async fn a_stop_that_comes_with_a_reload_ends_its_listeners() {
         // Which of two comes first would be left to chance.
         for _ in 0..16 {
             let (serving, snapshots, stop) = worker(&stage);
-            let mut serving = Box::pin(serving);
-            let context = &mut Context::from_waker(Waker::noop());
-            assert!(serving.as_mut().poll(context).is_pending());
             let (socket, address) = own_socket();
             listening_on(&stage, vec![socket]).put_in_force(&snapshots);
             stop.send_replace(Shutdown::Draining { deadline: Instant::now() });
@@ -171,9 +170,6 @@ async fn a_stop_that_comes_with_a_reload_ends_its_listeners() {
 async fn a_client_of_a_reload_that_came_and_went_before_the_worker_saw_it_is_taken() {
     on_stage(identity, async |stage| {
         let (serving, snapshots, stop) = worker(&stage);
-        let mut serving = Box::pin(serving);
-        let context = &mut Context::from_waker(Waker::noop());
-        assert!(serving.as_mut().poll(context).is_pending());
         let (socket, address) = own_socket();
         listening_on(&stage, vec![socket]).put_in_force(&snapshots);
         let client = std::net::TcpStream::connect(address).unwrap();
