@@ -261,6 +261,8 @@ impl Deadline {
         self.stage.set(stage);
         poll_fn(move |context| {
             if let Poll::Ready(outcome) = poll(context) {
+                // Its connection is at work until the next wait.
+                self.stage.set(Stage::UnderWay);
                 return Poll::Ready(outcome);
             }
             self.poll_interrupt(context).map(Err)

@@ -50,6 +50,10 @@ fn the_longest_idle_ends_first_and_none_that_something_is_owed_to() {
         deadlines.tick();
         wait
     };
+    // Its client has asked meanwhile, and waits for the answer.
+    let busy = deadlines.register();
+    let mut asked = pin!(busy.idle_within(Duration::from_secs(3_600), |_| Poll::Ready(())));
+    assert_eq!(poll_once(asked.as_mut(), &wakes), Poll::Ready(Ok(())));
     let stages = [Stage::UnderWay, Stage::Begun, Stage::Idle, Stage::Due, Stage::Idle];
     let mut waits = Vec::from(stages.map(begin));
     let mut ended = || {
