@@ -143,8 +143,7 @@ impl Deadlines {
         let (before, next) = deadlines.split_at(self.looked_at.get().min(deadlines.len()));
         let looked_at = next.iter().chain(before).take(LOOKED_AT_MAX).filter_map(Weak::upgrade);
         let idle = looked_at.filter(|it| it.is_idle()).min_by_key(|it| it.extended_ticks.get());
-        let next = self.looked_at.get() + LOOKED_AT_MAX;
-        self.looked_at.set(if next < deadlines.len() { next } else { 0 });
+        self.looked_at.set((self.looked_at.get() + LOOKED_AT_MAX) % deadlines.len().max(1));
         if let Some(idle) = idle {
             idle.deadline_ticks.set(0);
             idle.wake();
