@@ -169,8 +169,8 @@ pub async fn respond(
             }
             route.count(CacheOutcome::Bypass, notes);
             let status = format!("fwd={why}");
-            if let Some(asked) = &asked {
-                forget_written(route, &asked.target, &answer, (files, pool), request, held).await;
+            if let (Some(asked), Some(own)) = (&asked, written(&answer, request)) {
+                forget_written(route, &asked.target, own, (files, pool), request, held).await;
             }
             let mut answer = answer.map_err(|error| refused(error, &status))?;
             if let Some(response) = answer.response_mut() {
@@ -181,24 +181,26 @@ pub async fn respond(
     }
 }
 
-/// Forgets what a write leaves nothing of, if that is its answer and it has succeeded (RFC 9111 §4.4).
-async fn forget_written(
-    route: &Arc<CachedRoute>,
-    target: &SharedTarget,
-    answer: &Result<Answer, HttpError>,
-    (files, pool): (&Files, &Rc<Pool>),
-    request: &Request<'_>,
-    held: &mut Held,
-) {
+/// The fields of an answer to a write that has succeeded.
+fn written<'a>(answer: &'a Result<Answer, HttpError>, request: &Request<'_>) -> Option<&'a [u8]> {
     // Also where the server names what is to be sent in place of its answer.
     let (status, own) = match (answer, &request.handed) {
         (Ok(Answer::Response(response)), _) => (response.status, response.fields.lines()[1]),
         (Err(_), Some(handed)) => (handed.status, &b""[..]),
-        _ => return,
+        _ => return None,
     };
-    if !invalidates(request.head.method().as_str(), status) {
-        return;
-    }
+    invalidates(request.head.method().as_str(), status).then_some(own)
+}
+
+/// Forgets what a write leaves nothing of, of whose answer these are the fields (RFC 9111 §4.4).
+async fn forget_written(
+    route: &Arc<CachedRoute>,
+    target: &SharedTarget,
+    own: &[u8],
+    (files, pool): (&Files, &Rc<Pool>),
+    request: &Request<'_>,
+    held: &mut Held,
+) {
     let keys = validating::invalid_keys(target, own);
     let device = match opened(route, files).await {
         Some(open) => device(files.disks(), open),
@@ -236,10 +238,11 @@ pub async fn pass_beside(
     notes: &mut LogNotes,
 ) -> Result<Answer, HttpError> {
     let answer = proxy::respond(proxy, pool, bodies, path, request, notes).await;
+    let Some(own) = written(&answer, request) else { return answer };
     for route in readers {
         let path = path.or(request.head.path().ok());
         if let Some(target) = path.and_then(|path| route.proxy.kept_target(path, request)) {
-            forget_written(route, &target, &answer, (files, pool), request, held).await;
+            forget_written(route, &target, own, (files, pool), request, held).await;
         }
     }
     answer
